@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.calling.record_columns import AlleleAnnotations, RecordMarks, TandemRepeats
 from hapgpu.haplotypes.batches import ReferenceSlice
 
 PADDING: Final = 100
@@ -470,6 +471,12 @@ class Annotations:
         int64[v, n, 4]: reads of REF, forward and reverse, and of ALTs, forward and reverse.
     mapping_qualities
         int64[v, 2]: sum of squared mapping qualities, and reads with one.
+    zero_qualities, discovered_alleles
+        int64[v]: MQ0 and NDA; None if they are not enabled.
+    alleles, repeats
+        Annotations of alleles; None if they are not enabled.
+    marks
+        ID, flags and filters of the records; None for none.
     """
 
     depths: NDArray[np.int32]
@@ -478,3 +485,8 @@ class Annotations:
     values: NDArray[np.float64]
     strand_depths: NDArray[np.int64]
     mapping_qualities: NDArray[np.int64]
+    zero_qualities: NDArray[np.int64] | None = None
+    discovered_alleles: NDArray[np.int64] | None = None
+    alleles: AlleleAnnotations | None = None
+    repeats: TandemRepeats | None = None
+    marks: RecordMarks | None = None

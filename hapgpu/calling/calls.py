@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,14 @@ from numpy.typing import NDArray
 from hapgpu.arrays.called_variants import CalledVariants
 from hapgpu.arrays.ragged import Ragged, row_texts
 from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import FIELDS
+from hapgpu.calling.genotypes.annotation_fields import DEFAULT_FIELDS, FIELDS
 from hapgpu.calling.genotypes.calls import NO_CALL
 from hapgpu.calling.segment_calls import SegmentRecords
+
+_STATISTICS: Final = {
+    field.name: column for column, field in enumerate(FIELDS) if DEFAULT_FIELDS.has(field.name)
+}
+"""Columns of the statistics of a run without options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -63,7 +68,7 @@ def no_calls(samples: tuple[str, ...], contig_names: tuple[str, ...], ploidy: in
     return Calls(
         **Calls.empty_columns(samples, contig_names, ploidy=ploidy),
         total_depths=np.empty(0, dtype=np.int32),
-        annotations={field.name: np.empty(0) for field in FIELDS},
+        annotations={name: np.empty(0) for name in _STATISTICS},
     )
 
 
@@ -90,7 +95,7 @@ def calls_of(
         phred_likelihoods=_of_called(likelihoods, is_called.ravel()),
         total_depths=annotations.depths[rows],
         annotations={
-            field.name: annotations.values[rows, column] for column, field in enumerate(FIELDS)
+            name: annotations.values[rows, column] for name, column in _STATISTICS.items()
         },
     )
 

@@ -140,13 +140,52 @@ class GenomicOptions:
     has_phases: bool = True
 
 
+DEFAULT_ANNOTATIONS: Final = frozenset(
+    {
+        "BaseQualityRankSumTest",
+        "ChromosomeCounts",
+        "Coverage",
+        "DepthPerAlleleBySample",
+        "DepthPerSampleHC",
+        "ExcessHet",
+        "FisherStrand",
+        "InbreedingCoeff",
+        "MappingQualityRankSumTest",
+        "QualByDepth",
+        "RMSMappingQuality",
+        "ReadPosRankSumTest",
+        "StrandOddsRatio",
+    }
+)
+"""The annotations of HaplotypeCaller: its groups StandardAnnotation and StandardHCAnnotation."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationOptions:
+    """Options of the fields of records.
+
+    Attributes
+    ----------
+    classes
+        Enabled annotations, by the names of GATK's classes.
+    counts_discovered
+        Whether INFO has the number of ALT alleles of the site: NDA.
+    has_filters
+        Whether FILTER is set by GATK's published thresholds.
+    """
+
+    classes: frozenset[str] = DEFAULT_ANNOTATIONS
+    counts_discovered: bool = False
+    has_filters: bool = False
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
     """Options of a run.
 
     Attributes
     ----------
-    assembly, events, genotyping
+    assembly, events, genotyping, annotations
         Options of these steps.
     genomic
         Options of a genomic VCF, as they are given; see `genomic_vcf`.
@@ -166,6 +205,7 @@ class CallOptions:
     events: EventOptions = field(default_factory=EventOptions)
     genotyping: VariantOptions = field(default_factory=VariantOptions)
     genomic: GenomicOptions = field(default_factory=GenomicOptions)
+    annotations: AnnotationOptions = field(default_factory=AnnotationOptions)
     pcr_model: PcrModel = PcrModel.CONSERVATIVE
     min_mapping_quality: int = 20
     max_reads_per_start: int = 50

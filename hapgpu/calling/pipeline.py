@@ -19,11 +19,13 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import lengths_of
 from hapgpu.calling.batches import (
     LEAD,
+    Annotations,
     RegionLikelihoods,
     RegionReads,
     Segment,
     SegmentReads,
     TrimmedRegions,
+    VariantCalls,
 )
 from hapgpu.calling.device_stages import DeviceStages, stages_on
 from hapgpu.calling.events.alleles import call_sites
@@ -43,6 +45,7 @@ from hapgpu.calling.genotypes.likelihoods import prepared_reads, read_likelihood
 from hapgpu.calling.genotypes.site_reads import site_reads
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.call_lines import calls_header
+from hapgpu.calling.output.filters import low_qualities
 from hapgpu.calling.output.gvcf_parts import GvcfPart, JoinedLines, empty_blocks
 from hapgpu.calling.output.known_names import KnownFile, KnownVariants, check_known, flags_of
 from hapgpu.calling.output.realigned_records import (
@@ -198,7 +201,12 @@ class SegmentWorker:
         self._given = options.given
         self._stages = stages
         self._timed = timed
-        self._mode = call_mode(options.call, timed)
+        self._mode = call_mode(
+            options.call,
+            timed,
+            flags=flags_of(options.known),
+            has_given=options.given is not None,
+        )
 
     def __call__(self, work: Work) -> list[SegmentCalls | EmptyIntervals]:
         """Read and call segments, in parts where they have very many reads.
@@ -268,9 +276,9 @@ class SegmentWorker:
         if self._realigned is not None:
             realign = self._timed("bam_out", self._realigned.of_segment)
             realigned = realign(calls, rows, sites, likelihoods, trimmed, segment)
-        name = self._timed("annotations", self._known.names_of)
-        names = name(segment.segment.contig, calls, rows)
-        kept = SegmentRecords(calls, records.annotations, rows, names)
+        mark = self._timed("annotations", self._marked)
+        annotations = mark(segment.segment.contig, calls, rows, records.annotations)
+        kept = SegmentRecords(calls, annotations, rows)
         return SegmentCalls(segment.segment, counts, kept, realigned, reference)
 
     def _regions(self, segment: SegmentReads) -> tuple[WindowRegions, NDArray[np.bool_]] | None:
@@ -370,9 +378,25 @@ class SegmentWorker:
             _, reads = timed("genotypes", mode.with_non_ref)(all_sites, all_reads)
         reads = timed("genotypes", mode.with_kept_non_ref)(sites, reads, calls)
         annotations = timed("annotations", annotations_of)(
-            calls, sites, reads, likelihoods, segment, samples
+            calls, sites, reads, likelihoods, segment, samples, fields=mode.fields
         )
         return RegionRecords(trimmed, likelihoods, sites, calls, annotations)
+
+    def _marked(
+        self,
+        contig: str,
+        calls: VariantCalls,
+        rows: NDArray[np.bool_],
+        annotations: Annotations,
+    ) -> Annotations:
+        """Return the annotations with IDs, flags and LowQual, if there may be any."""
+        if self._given is None and not self._mode.fields.flags:
+            return annotations
+        marks = self._known.names_of(contig, calls, rows)
+        if self._given is not None:
+            filters = low_qualities(calls, self._options.genotyping.min_confidence)
+            marks = replace(marks, filters=filters)
+        return replace(annotations, marks=marks)
 
     def _without_records(
         self,
@@ -640,14 +664,18 @@ def write_calls(
     """
     keep_freed_memory()
     timed = statistics.timed
-    mode = call_mode(session.options, timed)
+    mode = call_mode(
+        session.options,
+        timed,
+        flags=flags_of(session.known),
+        has_given=session.given_alleles is not None,
+    )
     header = calls_header(
         session.contigs,
         session.samples,
         command_line,
         __version__,
-        is_genomic=session.options.genotyping.has_non_ref,
-        flags=flags_of(session.known),
+        fields=mode.fields,
         genomic=session.options.genomic_vcf,
     )
     lengths = list(session.contigs.values())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,6 +24,7 @@ from hapgpu.calling.batches import (
     TrimmedRegions,
     VariantCalls,
 )
+from hapgpu.calling.genotypes.annotation_fields import enabled_fields
 from hapgpu.calling.genotypes.calls import NO_CALL
 from hapgpu.calling.genotypes.likelihoods import PreparedReads
 from hapgpu.calling.genotypes.site_reads import (
@@ -35,7 +36,6 @@ from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.block_lines import position_lines
 from hapgpu.calling.output.call_lines import call_lines
 from hapgpu.calling.output.gvcf_parts import GvcfPart, gvcf_part, gvcf_records, no_records
-from hapgpu.calling.output.known_names import KnownNames
 from hapgpu.calling.output.phasing import Phasing, phased, unphased
 from hapgpu.calling.output.reference_positions import (
     CalledRegions,
@@ -69,14 +69,11 @@ class SegmentRecords(NamedTuple):
         Of these records.
     rows
         bool[v]: whether the record is of an active region that starts in the segment.
-    known
-        Names of the records in files of known variants; None without such files.
     """
 
     calls: VariantCalls
     annotations: Annotations
     rows: NDArray[np.bool_]
-    known: KnownNames | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,11 +205,29 @@ class VariantsOnly:
         Options of all stages.
     timed
         Takes the name of a stage and its function; returns the function, perhaps timed.
+    flags
+        Flags of records, ascending.
+    has_given
+        Whether alleles are given.
+
+    Attributes
+    ----------
+    fields
+        The fields of the output.
     """
 
-    def __init__(self, options: CallOptions, timed: Timed = untimed) -> None:
+    def __init__(
+        self,
+        options: CallOptions,
+        timed: Timed = untimed,
+        *,
+        flags: tuple[str, ...] = (),
+        has_given: bool = False,
+    ) -> None:
         self._options = options
         self._timed = timed
+        fields = enabled_fields(options.annotations, is_genomic=options.genotyping.has_non_ref)
+        self.fields = replace(fields, flags=flags, has_low_quality=has_given)
 
     def regions(
         self, segment: SegmentReads, samples: int, junctions: Junctions
@@ -259,7 +274,9 @@ class VariantsOnly:
 
     def lines(self, found: SegmentCalls) -> bytes | GvcfPart:
         """Format the records of a segment."""
-        return b"" if found.records is None else call_lines(found.segment.contig, *found.records)
+        if found.records is None:
+            return b""
+        return call_lines(found.segment.contig, *found.records, self.fields)
 
 
 class GenomicVcf(VariantsOnly):
@@ -346,7 +363,7 @@ class GenomicVcf(VariantsOnly):
         contig, (positions, phasing) = found.segment.contig, found.reference
         records = no_records()
         if found.records is not None and phasing is not None:
-            records = gvcf_records(contig, *found.records, phasing=phasing)
+            records = gvcf_records(contig, *found.records, phasing, self.fields)
         options = self._options.genomic
         if options.is_per_position:
             write = self._timed("reference", position_lines)
@@ -354,9 +371,16 @@ class GenomicVcf(VariantsOnly):
         return self._timed("reference", gvcf_part)(contig, positions, records, options)
 
 
-def call_mode(options: CallOptions, timed: Timed = untimed) -> VariantsOnly:
-    """Return the steps of the output: a VCF of variants, or a genomic VCF."""
-    return (GenomicVcf if options.genotyping.has_non_ref else VariantsOnly)(options, timed)
+def call_mode(
+    options: CallOptions,
+    timed: Timed = untimed,
+    *,
+    flags: tuple[str, ...] = (),
+    has_given: bool = False,
+) -> VariantsOnly:
+    """Return the steps of the output: a VCF of variants, or a genomic VCF; see `VariantsOnly`."""
+    mode = GenomicVcf if options.genotyping.has_non_ref else VariantsOnly
+    return mode(options, timed, flags=flags, has_given=has_given)
 
 
 def _has_genotype(found: RegionRecords) -> NDArray[np.bool_]:

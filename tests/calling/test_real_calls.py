@@ -12,12 +12,13 @@ from hapgpu.calling.assembly.assembler import assembled_haplotypes
 from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, TrimmedRegions
 from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.trimming import trimmed_to_variants
-from hapgpu.calling.genotypes.annotation_fields import FIELDS
+from hapgpu.calling.genotypes.annotation_fields import FIELDS, enabled_fields
+from hapgpu.calling.genotypes.annotation_selection import SUPPORTED
 from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.genotypes.calls import called_variants
 from hapgpu.calling.genotypes.kept_alleles import pseudo_counts
 from hapgpu.calling.genotypes.site_reads import site_reads
-from hapgpu.calling.options import CallOptions
+from hapgpu.calling.options import AnnotationOptions, CallOptions
 from hapgpu.calling.reads.finalized import finalized_reads, reclipped_reads
 from hapgpu.calling.regions.active_regions import active_regions
 from hapgpu.cigar.encoding import cigar_strings
@@ -138,7 +139,13 @@ def check_genotypes(
 
 def check_annotations(made: MadeCalls) -> None:
     found = annotations_of(
-        made.calls, made.sites, made.reads, made.likelihoods, made.segment, made.samples
+        made.calls,
+        made.sites,
+        made.reads,
+        made.likelihoods,
+        made.segment,
+        made.samples,
+        fields=enabled_fields(AnnotationOptions(classes=SUPPORTED)),
     )
     for record in range(len(made.calls)):
         depths, counts = expected_depths(made, record)

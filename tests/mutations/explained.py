@@ -86,6 +86,7 @@ _TABLE: Final = {
         calling.output.gvcf_lines: _RECORDS
         calling.output.block_lines: _ITEMS
         calling.output.call_lines: _LINES
+        calling.output.allele_texts: _TEXTS
         longread.align.start: PADDING
         longread.align.dp.local: _ROWS
         longread.align.dp.results: MARGIN _LANE_ROWS _COLUMNS
@@ -166,7 +167,6 @@ _TABLE: Final = {
         realign.scoring: Overhang.SOFTCLIP Overhang.INDEL Overhang.LEADING_INDEL Overhang.IGNORE
     """,
     UNREAD: """
-        calling.output.gvcf_lines: _DECIMALS
         longread.align.dp.results: TARGET_END_SCORE TARGET_END_QUERY
         realign.align.ungapped: _HIGH_BITS
     """,

@@ -1,9 +1,8 @@
-"""Annotations of calls: depths, and the statistics of `FIELDS`."""
+"""Annotations of calls: depths, the statistics of `FIELDS`, and columns that options enable."""
 
 from __future__ import annotations
 
-import math
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,21 +18,48 @@ from hapgpu.calling.batches import (
     SegmentReads,
     VariantCalls,
 )
-from hapgpu.calling.genotypes.annotation_fields import FIELDS
-from hapgpu.calling.genotypes.evidence import ReadEvidence, strand_statistics, support_of
-from hapgpu.calling.genotypes.rank_sums import rank_sums, values_at
-from hapgpu.calling.ploidies import DIPLOID
+from hapgpu.calling.genotypes.allele_specific import ALLELE_FIELDS, allele_annotations
+from hapgpu.calling.genotypes.annotation_fields import DEFAULT_FIELDS, FIELDS, EnabledFields
+from hapgpu.calling.genotypes.calls import NO_CALL
+from hapgpu.calling.genotypes.evidence import ReadEvidence, Support, support_of
+from hapgpu.calling.genotypes.heterozygosity import (
+    excess_heterozygosity,
+    inbreeding_coefficients,
+)
+from hapgpu.calling.genotypes.rank_sums import rank_sums
+from hapgpu.calling.genotypes.read_values import RANK_SUMS, RankedValues
+from hapgpu.calling.genotypes.strand_bias import strand_statistics
+from hapgpu.calling.genotypes.tandem_repeats import tandem_repeats
 from hapgpu.runtime.jit import njit
 
 _MAX_RATIO: Final = 35.0
 _IDEAL_RATIO: Final = 30.0
 """From `_MAX_RATIO` on, GATK draws QD from a normal distribution around this value."""
+_OF_SAMPLES: Final = {
+    "ExcessHet": excess_heterozygosity,
+    "InbreedingCoeff": inbreeding_coefficients,
+}
+"""Functions of records and the number of samples, by INFO field."""
 
-_NEGLIGIBLE: Final = 1e-16
-"""Numbers of heterozygous samples that are so improbable, next to the mode, are left out."""
-_MIN_P: Final = 1e-59
-_MAX_PHRED: Final = 160.0
-"""Phred-scaled p-value below `_MIN_P`, as in GATK."""
+
+class _Found(NamedTuple):
+    """Counts of the reads of v records of n samples.
+
+    Attributes
+    ----------
+    evidence, support
+        Reads that are genotyped, and the alleles that they support.
+    depths
+        int64[v, n]: all reads.
+    strands, squares
+        As `strand_depths` and `mapping_qualities` of `Annotations`.
+    """
+
+    evidence: ReadEvidence
+    support: Support
+    depths: NDArray[np.int64]
+    strands: NDArray[np.int64]
+    squares: NDArray[np.int64]
 
 
 def annotations_of(
@@ -43,11 +69,13 @@ def annotations_of(
     likelihoods: RegionLikelihoods,
     segment: SegmentReads,
     samples: int,
+    *,
+    fields: EnabledFields = DEFAULT_FIELDS,
 ) -> Annotations:
     """Annotate calls by GATK's rules.
 
     Reads that do not pass count in DP of INFO and in MQ; in QD only for a sample without a read
-    that supports an allele.
+    that supports an allele. A field that is not enabled is not computed, but depths are.
 
     Parameters
     ----------
@@ -63,6 +91,8 @@ def annotations_of(
         The reads that `likelihoods` refers to.
     samples
         Samples in all.
+    fields
+        Fields of the output.
 
     Returns
     -------
@@ -73,33 +103,69 @@ def annotations_of(
         calls, reads.other_offsets, reads.others, likelihoods.others, segment.reads
     )
     support = support_of(calls, reads, evidence.samples, samples)
-    depths = evidence.depths(len(calls), samples) + others.depths(len(calls), samples)
-    strands = evidence.strand_tables(support.sides, len(calls), samples)
-    fisher, odds = strand_statistics(strands)
-    squares = _mapping_qualities(evidence, others, len(calls))
-    lengths = lengths_of(reads.offsets)
-    references = np.repeat(sites.starts, lengths), np.repeat(sites.ends, lengths)
-    qualities, distances = values_at(likelihoods.reads, segment.reads, reads.reads, *references)
+    found = _Found(
+        evidence,
+        support,
+        evidence.depths(len(calls), samples) + others.depths(len(calls), samples),
+        evidence.strand_tables(support.sides, len(calls), samples),
+        _mapping_qualities(evidence, others, len(calls)),
+    )
+    values = RankedValues(sites, reads, likelihoods.reads, segment.reads)
     rows = reads.offsets[calls.sites], reads.offsets[calls.sites + 1]
-    sides = evidence.usable(support.sides)
-    statistics = {
-        "BaseQRankSum": rank_sums(rows, sides, qualities),
-        "ExcessHet": excess_heterozygosity(calls, samples),
-        "FS": fisher,
-        "MQ": _root_means(squares),
-        "MQRankSum": rank_sums(rows, sides, evidence.mapping_qualities.astype(np.int64)),
-        "QD": quality_by_depth(calls, support.allele_depths, depths),
-        "ReadPosRankSum": rank_sums(rows, sides, distances),
-        "SOR": odds,
-    }
+    has_repeats = fields.has("RU") and not fields.is_genomic  # `<NON_REF>` is no indel
     return Annotations(
-        depths.sum(axis=1).astype(np.int32),
+        found.depths.sum(axis=1).astype(np.int32),
         _row_sums(support.allele_depths).reshape(len(calls), samples),
         support.allele_depths,
-        np.column_stack([statistics[field.name] for field in FIELDS]),
-        strands,
-        squares,
+        _statistics(calls, fields, found, rows, values),
+        found.strands,
+        found.squares,
+        _zero_qualities(evidence, others, len(calls)) if fields.has("MQ0") else None,
+        lengths_of(sites.allele_offsets)[calls.sites] - 1 if fields.has("NDA") else None,
+        (
+            allele_annotations(calls, rows, evidence, support.alleles, values)
+            if fields.has(*ALLELE_FIELDS)
+            else None
+        ),
+        tandem_repeats(calls, segment.reference) if has_repeats else None,
     )
+
+
+def _statistics(
+    calls: VariantCalls,
+    fields: EnabledFields,
+    found: _Found,
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+    values: RankedValues,
+) -> NDArray[np.float64]:
+    """Return float64[v, k]: `Annotations.values`; NaN where a field is not enabled."""
+    made: dict[str, NDArray[np.float64]] = {}
+    sides = found.evidence.usable(found.support.sides)
+    for name in RANK_SUMS:
+        if fields.has(name):
+            made[name] = rank_sums(rows, sides, values.of(name))
+    if fields.has("FS", "SOR"):
+        made["FS"], made["SOR"] = strand_statistics(found.strands)
+    for name, of_samples in _OF_SAMPLES.items():
+        if fields.has(name):
+            made[name] = of_samples(calls, found.depths.shape[1])
+    if fields.has("MQ"):
+        made["MQ"] = _root_means(found.squares)
+    if fields.has("QD"):
+        known = found.support.allele_depths if "AD" in fields.formats else None
+        made["QD"] = quality_by_depth(calls, known, found.depths)
+    table = np.full((len(calls), len(FIELDS)), np.nan)
+    for column, field in enumerate(FIELDS):
+        if field.name in made:
+            table[:, column] = made[field.name]
+    return table
+
+
+def _zero_qualities(
+    evidence: ReadEvidence, others: ReadEvidence, records: int
+) -> NDArray[np.int64]:
+    """Return MQ0, int64[v]."""
+    return evidence.zero_qualities(records) + others.zero_qualities(records)
 
 
 def _row_sums(rows: Ragged) -> NDArray[np.int32]:
@@ -127,7 +193,7 @@ def _root_means(squares: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def quality_by_depth(
-    calls: VariantCalls, allele_depths: Ragged, depths: NDArray[np.int64]
+    calls: VariantCalls, allele_depths: Ragged | None, depths: NDArray[np.int64]
 ) -> NDArray[np.float64]:
     """Return QD, float64[v]: QUAL per read of the samples with a variant.
 
@@ -138,6 +204,7 @@ def quality_by_depth(
     allele_depths
         int32 rows, v * n of them. A sample with at most one ALT read counts only if all such
         samples do. A sample without any read that supports an allele counts with all its reads.
+        None: AD is not enabled, and GATK counts all reads.
     depths
         int64[v, n]: all reads.
 
@@ -146,6 +213,9 @@ def quality_by_depth(
     NaN without reads; 30 for a ratio of at least 35.
     """
     ratios = np.empty(calls.qualities.size, dtype=np.float64)
+    if allele_depths is None:
+        none = np.zeros(depths.size, dtype=np.int64)
+        allele_depths = Ragged.from_lengths(np.empty(0, dtype=np.int32), none)
     _divide(
         read_only(calls.genotypes),
         read_only(calls.qualities),
@@ -189,150 +259,8 @@ def _divide(
 
 @njit
 def _has_variant(genotypes: NDArray[np.int16], record: Integer, sample: Integer) -> bool:
-    copies = np.int64(0)
+    found, is_called = False, True
     for copy in range(genotypes.shape[2]):
-        copies += genotypes[record, sample, copy] > 0
-    return bool(copies > 0)
-
-
-def excess_heterozygosity(calls: VariantCalls, samples: int) -> NDArray[np.float64]:
-    """Return ExcessHet, float64[v]: the Phred-scaled p-value of at least as many heterozygotes.
-
-    Each sample counts with its most likely genotype, by its likelihoods: homozygous REF,
-    heterozygous with REF, or without REF. It is right-sided, without GATK's former mid-p
-    correction: 0 for one sample. NaN if no sample has likelihoods, or a record is not diploid.
-    """
-    values = np.empty(calls.qualities.size, dtype=np.float64)
-    _test(
-        read_only(calls.allele_offsets),
-        view_of(calls.phred_likelihoods),
-        read_only(calls.ploidies),
-        samples,
-        np.empty(2 * samples + 3, dtype=np.float64),
-        values,
-    )
-    return values
-
-
-@njit
-def _test(
-    allele_offsets: NDArray[np.int64],
-    phreds: RaggedView,
-    ploidies: NDArray[np.int64],
-    samples: int,
-    scratch: NDArray[np.float64],
-    values: NDArray[np.float64],
-) -> None:
-    offsets = phreds.offsets
-    counts = np.empty(3, dtype=np.int64)
-    for record in range(values.size):
-        if ploidies[record] != DIPLOID:
-            values[record] = np.nan
-            continue
-        alleles = allele_offsets[record + 1] - allele_offsets[record]
-        counts[0], counts[1], counts[2] = 0, 0, 0
-        for row in range(record * samples, (record + 1) * samples):
-            if offsets[row] < offsets[row + 1]:
-                _count_genotype(phreds, row, alleles, counts)
-        has_likelihoods = offsets[record * samples] < offsets[(record + 1) * samples]
-        p = right_tail(counts[0], counts[1], counts[2], scratch)
-        values[record] = _phred_of(p) if has_likelihoods else np.nan
-
-
-@njit
-def _phred_of(p: float) -> float:
-    if p < _MIN_P:
-        return _MAX_PHRED
-    return -10.0 * math.log10(p) if p < 1.0 else 0.0
-
-
-@njit
-def _count_genotype(
-    phred: RaggedView, row: Integer, alleles: Integer, counts: NDArray[np.int64]
-) -> None:
-    """Count a sample as homozygous REF, heterozygous with REF, or without REF.
-
-    It counts if the probability of the genotype is at least 1/2: of the genotypes of REF and the
-    ALT with the likeliest heterozygote. Among several ALTs, a genotype of two of them that is the
-    likeliest counts as without REF. Of equal probabilities the genotype with more REF counts.
-    """
-    first = phred.offsets[row]
-    alternate = np.int64(1)
-    if alleles > 2:
-        best = first
-        for k in range(first, phred.offsets[row + 1]):
-            best = k if phred.data[k] < phred.data[best] else best
-        if not _has_reference(best - first, alleles):
-            counts[2] += 1
-            return
-        for allele in range(2, alleles):
-            if (
-                phred.data[first + genotype_row(0, allele)]
-                < phred.data[first + genotype_row(0, alternate)]
-            ):
-                alternate = np.int64(allele)
-    homozygous = phred.data[first]
-    heterozygous = phred.data[first + genotype_row(0, alternate)]
-    other = phred.data[first + genotype_row(alternate, alternate)]
-    least = min(homozygous, heterozygous, other)
-    p0, p1 = 10.0 ** (-0.1 * (homozygous - least)), 10.0 ** (-0.1 * (heterozygous - least))
-    p2 = 10.0 ** (-0.1 * (other - least))
-    half = 0.5 * (p0 + p1 + p2)
-    counts[0] += p0 >= half
-    counts[1] += p1 >= half and p1 != p0
-    counts[2] += p2 >= half and p2 != p1
-
-
-@njit
-def genotype_row(one: Integer, other: Integer) -> Integer:
-    """Return the row of the genotype of two alleles, ascending, among all genotypes."""
-    return other * (other + 1) // 2 + one
-
-
-@njit
-def _has_reference(genotype: Integer, alleles: Integer) -> bool:
-    found = False
-    for allele in range(alleles):
-        found = found or genotype == genotype_row(0, allele)
-    return found
-
-
-@njit
-def right_tail(
-    homozygous: Integer, heterozygous: Integer, other: Integer, scratch: NDArray[np.float64]
-) -> float:
-    """Return the probability of at least as many heterozygotes, given the allele counts.
-
-    `scratch`, float64, has more elements than there are copies of the rarer allele, by two.
-    """
-    rare = 2 * min(homozygous, other) + heterozygous
-    samples = homozygous + heterozygous + other
-    if rare <= 1:
-        return 1.0
-    for k in range(rare + 1):
-        scratch[k] = 0.0
-    mode = np.int64(math.floor(rare * (2.0 * samples - rare) / (2.0 * samples - 1.0)))
-    mode += (mode ^ rare) & 1
-    scratch[mode] = 1.0
-    hets = mode
-    while hets >= 2:
-        rarer, commoner = (rare - hets) // 2, samples - (rare + hets) // 2
-        p = scratch[hets] * hets * (hets - 1.0) / (4.0 * (rarer + 1.0) * (commoner + 1.0))
-        if p < _NEGLIGIBLE:
-            break
-        hets -= 2
-        scratch[hets] = p
-    hets = mode
-    while hets <= rare - 2:
-        rarer, commoner = (rare - hets) // 2, samples - (rare + hets) // 2
-        p = scratch[hets] * 4.0 * rarer * commoner / ((hets + 2.0) * (hets + 1.0))
-        if p < _NEGLIGIBLE:
-            break
-        hets += 2
-        scratch[hets] = p
-    total, tail = 0.0, 0.0
-    for k in range(rare + 1):
-        total += scratch[k]
-        if k >= heterozygous:
-            tail += scratch[k]
-    return float(min(tail / total, 1.0))
+        found = found or genotypes[record, sample, copy] > 0
+        is_called = is_called and genotypes[record, sample, copy] != NO_CALL
+    return found and is_called

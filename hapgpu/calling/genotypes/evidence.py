@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -18,21 +17,14 @@ from hapgpu.runtime.jit import njit, njit_inlined
 
 REFERENCE, ALTERNATE, NEITHER = 0, 1, -1
 """Sides of reads: the allele that a read supports."""
-_MIN_READS: Final = 3
-"""Samples with fewer informative reads do not count in FS."""
-_MAX_TABLE: Final = 400
-"""A table with more reads is scaled to `_SCALED_TABLE`."""
-_SCALED_TABLE: Final = 200.0
-_TOLERANCE: Final = 1.0 - 1e-6
-"""Tables that are as likely as the observed one, but for rounding, are found by this factor."""
-_MIN_P: Final = 1e-320
-_LOG_FACTORIALS: Final = np.array([math.lgamma(k + 1.0) for k in range(_MAX_TABLE + 1)])
+MIN_READS: Final = 3
+"""Samples with fewer informative reads do not count in FS and AS_SB_TABLE."""
 
 _INFORMATIVE: Final = 0.2
 """A read supports its best allele if it is more than this above the next, in log10."""
 
 _REVERSE: Final = 16
-_NO_MAPPING_QUALITY: Final = 255
+NO_MAPPING_QUALITY: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +91,7 @@ class ReadEvidence:
 
         Reads without a mapping quality do not count.
         """
-        is_counted = (self.mapping_qualities != _NO_MAPPING_QUALITY) & (self.records >= 0)
+        is_counted = (self.mapping_qualities != NO_MAPPING_QUALITY) & (self.records >= 0)
         at = self.records[is_counted]
         squares = np.square(self.mapping_qualities[is_counted].astype(np.float64))
         sums = np.bincount(at, weights=squares, minlength=records).astype(np.float64)
@@ -107,10 +99,13 @@ class ReadEvidence:
 
     def usable(self, sides: NDArray[np.int8]) -> NDArray[np.int8]:
         """Return int8[x]: `sides`, int8[x], for rank sums: `NEITHER` for a MAPQ of 0 or 255."""
-        is_excluded = (self.mapping_qualities == 0) | (
-            self.mapping_qualities == _NO_MAPPING_QUALITY
-        )
+        is_excluded = (self.mapping_qualities == 0) | (self.mapping_qualities == NO_MAPPING_QUALITY)
         return np.where(is_excluded, np.int8(NEITHER), sides)
+
+    def zero_qualities(self, records: int) -> NDArray[np.int64]:
+        """Count the reads with MAPQ 0 at each record, int64[v]."""
+        is_counted = (self.mapping_qualities == 0) & (self.records >= 0)
+        return np.bincount(self.records[is_counted], minlength=records).astype(np.int64)
 
     def strand_tables(
         self, sides: NDArray[np.int8], records: int, samples: int
@@ -135,92 +130,6 @@ class ReadEvidence:
         return np.bincount(cells, minlength=records * width).reshape(records, width)
 
 
-def strand_statistics(tables: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return FS and SOR, float64[v] each, of tables, int64[v, n, 4], of n samples.
-
-    A table has the informative reads of REF, forward and reverse, and of all ALT alleles, forward
-    and reverse. The tables of samples are added; FS leaves out samples with less than three reads.
-    """
-    counted = np.where(tables.sum(axis=2, keepdims=True) >= _MIN_READS, tables, 0)
-    fisher, odds = np.empty((2, tables.shape[0]), dtype=np.float64)
-    _measure(counted.sum(axis=1), tables.sum(axis=1), fisher, odds)
-    return fisher, odds
-
-
-@njit
-def _measure(
-    fisher_tables: NDArray[np.int64],
-    odds_tables: NDArray[np.int64],
-    fisher: NDArray[np.float64],
-    odds: NDArray[np.float64],
-) -> None:
-    for row in range(fisher.size):
-        a, b = fisher_tables[row, 0], fisher_tables[row, 1]
-        c, d = fisher_tables[row, 2], fisher_tables[row, 3]
-        fisher[row] = abs(-10.0 * math.log10(max(fisher_p(a, b, c, d), _MIN_P)))
-        a, b, c, d = (
-            odds_tables[row, 0],
-            odds_tables[row, 1],
-            odds_tables[row, 2],
-            odds_tables[row, 3],
-        )
-        odds[row] = odds_ratio(a, b, c, d)
-
-
-@njit
-def fisher_p(a: Integer, b: Integer, c: Integer, d: Integer) -> float:
-    """Return the two-sided p-value of Fisher's exact test of the table a, b; c, d, as GATK does.
-
-    Tables of more than 400 reads are scaled to 200, fractions cut off.
-    """
-    total = a + b + c + d
-    if total > _MAX_TABLE:
-        factor = total / _SCALED_TABLE
-        a, b, c, d = (
-            np.int64(a / factor),
-            np.int64(b / factor),
-            np.int64(c / factor),
-            np.int64(d / factor),
-        )
-    low, high = -min(a, d), min(b, c)  # a may change by so much, the sums of rows and columns fixed
-    if low == high:
-        return 1.0
-    constant = (
-        _LOG_FACTORIALS[a + b]
-        + _LOG_FACTORIALS[c + d]
-        + _LOG_FACTORIALS[a + c]
-        + _LOG_FACTORIALS[b + d]
-        - _LOG_FACTORIALS[a + b + c + d]
-    )
-    limit = (constant - _log_cells(a, b, c, d, 0)) * _TOLERANCE
-    p = 0.0
-    for change in range(low, high + 1):
-        log_p = constant - _log_cells(a, b, c, d, change)
-        if log_p <= limit:
-            p += math.exp(log_p)
-    return min(p, 1.0)
-
-
-@njit
-def _log_cells(a: Integer, b: Integer, c: Integer, d: Integer, change: Integer) -> float:
-    """Return the logarithm of the product of the factorials of the cells."""
-    return float(
-        _LOG_FACTORIALS[a + change]
-        + _LOG_FACTORIALS[b - change]
-        + _LOG_FACTORIALS[c - change]
-        + _LOG_FACTORIALS[d + change]
-    )
-
-
-@njit
-def odds_ratio(a: Integer, b: Integer, c: Integer, d: Integer) -> float:
-    """Return SOR of the table a, b; c, d."""
-    ra, rb, aa, ab = a + 1.0, b + 1.0, c + 1.0, d + 1.0
-    ratio = ra / rb * (ab / aa) + rb / ra * (aa / ab)
-    reference, alternate = min(ra, rb) / max(ra, rb), min(aa, ab) / max(aa, ab)
-    return math.log(ratio) + math.log(reference) - math.log(alternate)
-
-
 @dataclass(frozen=True, slots=True)
 class Support:
     """Alleles that reads support.
@@ -233,10 +142,13 @@ class Support:
     sides
         int8[x]: `REFERENCE` or `ALTERNATE` if the read supports REF or an ALT of the record, best
         among all alleles of the site; else `NEITHER`.
+    alleles
+        int16[x]: this allele's number in the record, 0 for REF; `NEITHER` for none.
     """
 
     allele_depths: Ragged
     sides: NDArray[np.int8]
+    alleles: NDArray[np.int16]
 
 
 class _Records(NamedTuple):
@@ -271,6 +183,7 @@ def support_of(
     lengths = np.repeat(lengths_of(calls.allele_offsets), samples)
     depths = Ragged.from_lengths(np.zeros(int(lengths.sum()), dtype=np.int32), lengths)
     sides = np.full(reads.reads.size, NEITHER, dtype=np.int8)
+    alleles = np.full(reads.reads.size, NEITHER, dtype=np.int16)
     records = _Records(
         read_only(calls.sites),
         read_only(calls.allele_offsets),
@@ -278,8 +191,17 @@ def support_of(
         read_only(reads.offsets),
     )
     likelihoods = view_of(reads.likelihoods)
-    _count(records, likelihoods, read_only(samples_of), samples, depths.data, sides)
-    return Support(depths, sides)
+    out = _Counts(depths.data, sides, alleles)
+    _count(records, likelihoods, read_only(samples_of), samples, out)
+    return Support(depths, sides, alleles)
+
+
+class _Counts(NamedTuple):
+    """Columns of `Support`."""
+
+    depths: NDArray[np.int32]
+    sides: NDArray[np.int8]
+    alleles: NDArray[np.int16]
 
 
 @njit
@@ -288,8 +210,7 @@ def _count(
     likelihoods: RaggedView,
     samples_of: NDArray[np.int32],
     samples: int,
-    depths: NDArray[np.int32],
-    sides: NDArray[np.int8],
+    out: _Counts,
 ) -> None:
     for record in range(records.sites.size):
         site = records.sites[record]
@@ -297,9 +218,11 @@ def _count(
         for x in range(records.read_offsets[site], records.read_offsets[site + 1]):
             allele = _best_of_record(likelihoods, x, records.site_alleles, first, end)
             if allele >= 0:
-                depths[first * samples + samples_of[x] * (end - first) + allele] += 1
+                out.depths[first * samples + samples_of[x] * (end - first) + allele] += 1
             best = best_of_site(likelihoods, x)
-            sides[x] = _side(best, records.site_alleles, first, end)
+            number = _number(best, records.site_alleles, first, end)
+            out.alleles[x] = number
+            out.sides[x] = min(number, ALTERNATE)
 
 
 @njit_inlined
@@ -342,11 +265,11 @@ def best_of_site(likelihoods: RaggedView, x: Integer) -> Integer:
 
 
 @njit_inlined
-def _side(allele: Integer, site_alleles: NDArray[np.int16], first: Integer, end: Integer) -> int:
-    """Return the side of a read that supports an allele of the site; -1: none."""
-    if allele == 0:
-        return REFERENCE
+def _number(
+    allele: Integer, site_alleles: NDArray[np.int16], first: Integer, end: Integer
+) -> Integer:
+    """Return the number in the record of an allele of the site; -1 if the record has it not."""
     for k in range(first, end):
         if site_alleles[k] == allele:
-            return ALTERNATE
-    return NEITHER
+            return k - first
+    return np.int64(NEITHER)

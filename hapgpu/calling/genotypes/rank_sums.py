@@ -8,13 +8,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
-from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
-from hapgpu.calling.batches import RegionReads
+from hapgpu.arrays.ragged_view import read_only
 from hapgpu.calling.genotypes.evidence import ALTERNATE, REFERENCE
-from hapgpu.cigar.encoding import HARD_CLIP, INSERTION
-from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS
 from hapgpu.runtime.jit import njit, njit_inlined
 
 # Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.23: error below 4.5e-4.
@@ -54,11 +50,54 @@ def rank_sums(
     NaN where one side has no values.
     """
     scores = np.empty(rows[0].size, dtype=np.float64)
-    counts = np.zeros((2, int(values.max(initial=0)) + 1), dtype=np.int64)
-    ways = np.empty((_MIN_NORMAL, _MAX_RANK_SUM + 1), dtype=np.int64)
     bounds = read_only(rows[0]), read_only(rows[1])
-    _score(bounds, read_only(sides), read_only(values), counts, ways, scores)
+    _score(bounds, read_only(sides), read_only(values), _scratch(values), scores)
     return scores
+
+
+def allele_rank_sums(
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+    allele_offsets: NDArray[np.int64],
+    alleles: NDArray[np.int16],
+    values: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """Return float64[a]: the z score of the values of each ALT against the values of REF.
+
+    Parameters
+    ----------
+    rows
+        As of `rank_sums`.
+    allele_offsets
+        int64[v + 1]: the alleles of record k are rows `allele_offsets[k]` (REF) to
+        `allele_offsets[k + 1]`.
+    alleles
+        int16[x]: the number of the allele in the record that each read supports; `NEITHER`.
+    values
+        As of `rank_sums`.
+
+    Returns
+    -------
+    NaN where one side has no values. For REF 0, or NaN if it has no values.
+    """
+    scores = np.empty(int(allele_offsets[-1]), dtype=np.float64)
+    bounds = read_only(rows[0]), read_only(rows[1])
+    offsets, scratch = read_only(allele_offsets), _scratch(values)
+    _score_alleles(bounds, offsets, read_only(alleles), read_only(values), scratch, scores)
+    return scores
+
+
+class _Scratch(NamedTuple):
+    """Values of each side, counted, all zero between tests; and ways to choose ranks."""
+
+    counts: NDArray[np.int64]
+    ways: NDArray[np.int64]
+
+
+def _scratch(values: NDArray[np.int64]) -> _Scratch:
+    return _Scratch(
+        np.zeros((2, int(values.max(initial=0)) + 1), dtype=np.int64),
+        np.empty((_MIN_NORMAL, _MAX_RANK_SUM + 1), dtype=np.int64),
+    )
 
 
 @njit
@@ -66,22 +105,56 @@ def _score(
     rows: tuple[NDArray[np.int64], NDArray[np.int64]],
     sides: NDArray[np.int8],
     values: NDArray[np.int64],
-    counts: NDArray[np.int64],
-    ways: NDArray[np.int64],
+    scratch: _Scratch,
     scores: NDArray[np.float64],
 ) -> None:
-    """Count the values of each side in `counts`, which is zero before and after, and test them."""
     for row in range(scores.size):
-        low, high = np.int64(counts.shape[1]), np.int64(-1)
-        for x in range(rows[0][row], rows[1][row]):
-            value = values[x]
-            if value != MISSING and (sides[x] == REFERENCE or sides[x] == ALTERNATE):
-                counts[sides[x], value] += 1
-                low, high = min(low, value), max(high, value)
-        scores[row] = _z_score(counts, low, high, ways)
-        for value in range(low, high + 1):
-            counts[REFERENCE, value] = 0
-            counts[ALTERNATE, value] = 0
+        bounds = rows[0][row], rows[1][row]
+        scores[row], _ = _tested(bounds, sides, np.int64(ALTERNATE), values, scratch)
+
+
+@njit
+def _score_alleles(
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]],
+    allele_offsets: NDArray[np.int64],
+    alleles: NDArray[np.int16],
+    values: NDArray[np.int64],
+    scratch: _Scratch,
+    scores: NDArray[np.float64],
+) -> None:
+    for row in range(rows[0].size):
+        bounds = rows[0][row], rows[1][row]
+        first, end = allele_offsets[row], allele_offsets[row + 1]
+        has_reference = False
+        for k in range(first + 1, end):
+            scores[k], has_reference = _tested(bounds, alleles, k - first, values, scratch)
+        scores[first] = 0.0 if has_reference else np.nan
+
+
+@njit_inlined
+def _tested(
+    bounds: tuple[Integer, Integer],
+    sides: NDArray[np.signedinteger],
+    alternate: Integer,
+    values: NDArray[np.int64],
+    scratch: _Scratch,
+) -> tuple[float, bool]:
+    """Test the values of a side against the values of REF; tell also whether REF has values."""
+    counts = scratch.counts
+    low, high = np.int64(counts.shape[1]), np.int64(-1)
+    has_reference = False
+    for x in range(bounds[0], bounds[1]):
+        value = values[x]
+        is_reference = sides[x] == REFERENCE
+        if value != MISSING and (is_reference or sides[x] == alternate):
+            counts[REFERENCE if is_reference else ALTERNATE, value] += 1
+            low, high = min(low, value), max(high, value)
+            has_reference = has_reference or is_reference
+    score = _z_score(counts, low, high, scratch.ways)
+    for value in range(low, high + 1):
+        counts[REFERENCE, value] = 0
+        counts[ALTERNATE, value] = 0
+    return score, has_reference
 
 
 @njit
@@ -171,122 +244,3 @@ def normal_quantile_of_lower_half(p: float) -> float:
         step = error * _SQRT_2_PI * math.exp(0.5 * z * z)
         z -= step / (1.0 + 0.5 * z * step)
     return z
-
-
-class _Alignments(NamedTuple):
-    """Columns of `RegionReads`, and the bases of each read that are clipped at both ends."""
-
-    starts: NDArray[np.int64]
-    cigars: RaggedView
-    qualities: RaggedView
-    clipped_before: NDArray[np.int64]
-    clipped_after: NDArray[np.int64]
-
-
-def values_at(
-    reads: RegionReads,
-    records: ReadBatch,
-    rows: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the base qualities at positions, and the distances from the nearer end of the read.
-
-    Parameters
-    ----------
-    reads
-        m reads.
-    records
-        The reads of the segment.
-    rows
-        int64[x]: reads.
-    starts, ends
-        int64[x]: REF, 0-based, half-open; the position is its start.
-
-    Returns
-    -------
-    int64[x] each, or `MISSING`. A base quality is missing in a deletion, and outside the read. A
-    distance is in bases of the whole read, clipped ones included; in a deletion the base after it
-    counts. A read that begins with an insertion at the end of REF has the distance 0.
-    """
-    before, after = _clipped_bases(reads, records)
-    alignments = _Alignments(
-        read_only(reads.starts), view_of(reads.cigars), view_of(reads.qualities), before, after
-    )
-    qualities, distances = np.empty((2, rows.size), dtype=np.int64)
-    places = read_only(rows), read_only(starts), read_only(ends)
-    _measure(alignments, places, qualities, distances)
-    return qualities, distances
-
-
-def _clipped_bases(
-    reads: RegionReads, records: ReadBatch
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return int64[m] each: bases of the whole read before and after those of `reads`."""
-    before = np.array(reads.base_starts)
-    after = records.bases.lengths_of(reads.rows) - reads.base_ends
-    _add_hard_clips(view_of(records.cigars), read_only(reads.rows), before, after)
-    return read_only(before), read_only(after)
-
-
-@njit
-def _add_hard_clips(
-    cigars: RaggedView,
-    rows: NDArray[np.int64],
-    before: NDArray[np.int64],
-    after: NDArray[np.int64],
-) -> None:
-    for k in range(rows.size):
-        first, end = cigars.offsets[rows[k]], cigars.offsets[rows[k] + 1]
-        if first < end and cigars.data[first] & 15 == HARD_CLIP:
-            before[k] += np.int64(cigars.data[first] >> 4)
-        if first + 1 < end and cigars.data[end - 1] & 15 == HARD_CLIP:
-            after[k] += np.int64(cigars.data[end - 1] >> 4)
-
-
-@njit
-def _measure(
-    reads: _Alignments,
-    places: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
-    qualities: NDArray[np.int64],
-    distances: NDArray[np.int64],
-) -> None:
-    for x in range(qualities.size):
-        row = places[0][x]
-        qualities[x] = distances[x] = MISSING
-        base, is_aligned = _base_at(reads, row, places[1][x])
-        if base >= 0:
-            first, end = reads.qualities.offsets[row], reads.qualities.offsets[row + 1]
-            if is_aligned:
-                qualities[x] = np.int64(reads.qualities.data[first + base])
-            after = end - first - 1 - base + reads.clipped_after[row]
-            distances[x] = min(base + reads.clipped_before[row], after)
-        if reads.starts[row] == places[2][x] and _begins_with_insertion(reads.cigars, row):
-            distances[x] = 0
-
-
-@njit_inlined
-def _base_at(reads: _Alignments, row: Integer, position: Integer) -> tuple[Integer, bool]:
-    """Return the base of a read at a position, or after a deletion there, and if it is aligned.
-
-    The base is -1 if the position is outside the alignment.
-    """
-    at, base = reads.starts[row], np.int64(0)
-    for k in range(reads.cigars.offsets[row], reads.cigars.offsets[row + 1]):
-        if position < at:
-            break
-        length, operation = np.int64(reads.cigars.data[k] >> 4), reads.cigars.data[k] & 15
-        has_bases = QUERY_OPERATIONS >> operation & 1 == 1
-        if REFERENCE_OPERATIONS >> operation & 1:
-            if position < at + length:
-                return (base + position - at, True) if has_bases else (base, False)
-            at += length
-        if has_bases:
-            base += length
-    return np.int64(-1), False
-
-
-@njit_inlined
-def _begins_with_insertion(cigars: RaggedView, row: Integer) -> bool:
-    first = cigars.offsets[row]
-    return bool(first < cigars.offsets[row + 1] and cigars.data[first] & 15 == INSERTION)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import Annotations, VariantCalls
+from hapgpu.calling.genotypes.annotation_fields import DEFAULT_GENOMIC_FIELDS, EnabledFields
 from hapgpu.calling.options import GenomicOptions
 from hapgpu.calling.output.block_lines import NO_LINES, empty_lines, item_lines
 from hapgpu.calling.output.gvcf_lines import record_lines
-from hapgpu.calling.output.known_names import KnownNames
 from hapgpu.calling.output.phasing import Phasing
 from hapgpu.calling.output.reference_blocks import (
     BASE,
@@ -83,9 +83,8 @@ def gvcf_records(
     calls: VariantCalls,
     annotations: Annotations,
     chosen: NDArray[np.bool_],
-    known: KnownNames | None = None,
-    *,
     phasing: Phasing,
+    fields: EnabledFields = DEFAULT_GENOMIC_FIELDS,
 ) -> Records:
     """Format some records.
 
@@ -99,13 +98,13 @@ def gvcf_records(
         Of these records.
     chosen
         bool[v]: the records to format.
-    known
-        Names of the records; None: none has a name.
     phasing
         Of the records.
+    fields
+        The fields of the output.
     """
     rows = np.flatnonzero(chosen)
-    lines = record_lines(contig, calls, annotations, phasing, rows, known)
+    lines = record_lines(contig, calls, annotations, phasing, rows, fields)
     starts = calls.starts[rows]
     ends = starts + calls.alleles.lengths[calls.allele_offsets[rows]]
     return Records(starts, ends, lines)

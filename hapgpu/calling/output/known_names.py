@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import VariantCalls
+from hapgpu.calling.record_columns import RecordMarks
 from hapgpu.errors import InputError
 from hapgpu.io.text.values import excerpt
 from hapgpu.io.vcf.indexed import IndexedVcf, warn_of_old_index
@@ -38,33 +39,6 @@ class KnownFile:
 
     flag: str
     path: Path
-
-
-class KnownNames(NamedTuple):
-    """Names of v records.
-
-    Attributes
-    ----------
-    ids
-        uint8 text, v rows: ID; empty without one.
-    flags
-        uint8[v, f]: 1 where the record has the flag.
-    names
-        Names of the f flags, ascending.
-    """
-
-    ids: Ragged
-    flags: NDArray[np.uint8]
-    names: tuple[str, ...]
-
-    @classmethod
-    def none(cls, records: int) -> KnownNames:
-        """Return no names of some records."""
-        return cls(
-            Ragged(np.empty(0, dtype=np.uint8), np.zeros(records + 1, dtype=np.int64)),
-            np.zeros((records, 0), dtype=np.uint8),
-            (),
-        )
 
 
 def flags_of(files: Sequence[KnownFile]) -> tuple[str, ...]:
@@ -121,10 +95,8 @@ class KnownVariants:
         self._flags = flags_of(files)
         self._sources: list[IndexedVcf] = []
 
-    def names_of(
-        self, contig: str, calls: VariantCalls, rows: NDArray[np.bool_]
-    ) -> KnownNames | None:
-        """Find the names of some records; None without known variants.
+    def names_of(self, contig: str, calls: VariantCalls, rows: NDArray[np.bool_]) -> RecordMarks:
+        """Find the IDs and flags of some records.
 
         A record has the name of a known one with the same start that shares an ALT with it, after
         each ALT and its REF are trimmed. Known records with a FILTER are not compared.
@@ -144,7 +116,7 @@ class KnownVariants:
             A file is damaged, or a record has too few columns.
         """
         if not self._files:
-            return None
+            return RecordMarks.none(len(calls))
         if not self._sources:
             self._sources = [IndexedVcf(file.path) for file in self._files]
         chosen = np.flatnonzero(rows)
@@ -162,7 +134,8 @@ class KnownVariants:
         texts = [b""] * len(calls)
         for record, names in ids.items():
             texts[record] = ";".join(name for name in names if name.strip(".")).encode("latin-1")
-        return KnownNames(Ragged.from_sequences(texts), flags, self._flags)
+        filters = np.zeros(len(calls), dtype=np.uint32)
+        return RecordMarks(Ragged.from_sequences(texts), flags, filters)
 
 
 def _fields_of(line: str, path: Path) -> list[str]:

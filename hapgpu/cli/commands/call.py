@@ -11,8 +11,15 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.calling.options import AssemblyOptions, CallOptions, EventOptions, VariantOptions
+from hapgpu.calling.options import (
+    AnnotationOptions,
+    AssemblyOptions,
+    CallOptions,
+    EventOptions,
+    VariantOptions,
+)
 from hapgpu.cli.options.calling.alleles import ALLELES, NO_EFFECT_OF_ALLELES, AlleleOptions
+from hapgpu.cli.options.calling.annot import NO_FILTER_IN_GENOMIC, AnnotationChoice
 from hapgpu.cli.options.calling.gvcf import NO_EFFECT_GVCF, GenomicVcfOptions
 from hapgpu.cli.options.calling.intervals import INTERVAL_EFFECTS, IntervalOptions
 from hapgpu.cli.options.calling.known import KnownOptions
@@ -99,6 +106,7 @@ NO_EFFECT: Final = (
     *PLOIDY_EFFECTS,
     *INTERVAL_EFFECTS,
     *NO_EFFECT_OF_ALLELES,
+    NO_FILTER_IN_GENOMIC,
     NoEffect(
         ["use_filtered_reads"],
         lambda values: not values["contamination"] and values["contamination_file"] is None,
@@ -301,6 +309,7 @@ def call(
     known: KnownOptions,
     genomic: GenomicVcfOptions,
     read_choice: ReadChoice,
+    annotation: AnnotationChoice,
     compute: ComputeOptions,
     reporting: ReportOptions,
 ) -> None:
@@ -311,6 +320,7 @@ def call(
     sample (SM of the read groups), bgzipped and indexed if the name of the output ends in .gz.
     Secondary, duplicate and QC-fail reads are excluded.
     """
+    from hapgpu.calling.genotypes.annotation_selection import selected_annotations
     from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
     from hapgpu.cli.options.calling.known_inputs import contamination_of, known_files
     from hapgpu.cli.options.checks import given_regions
@@ -323,7 +333,12 @@ def call(
     has_non_ref = gvcf or genomic.bp_resolution
     genomic_options = genomic.chosen(gvcf=gvcf)
     chosen_reads = read_options(read_choice)
+    selected = selected_annotations(
+        annotation.switches(), is_genomic=has_non_ref, has_filters=annotation.hard_filters
+    )
     run = start_run("call", compute, reporting, output)
+    for warning in selected.warnings:
+        logger.warning(warning)
     options = CallOptions(
         assembly=AssemblyOptions(
             kmer_sizes=tuple(sorted(set(kmer_sizes or _DEFAULT.assembly.kmer_sizes))),
@@ -350,6 +365,11 @@ def call(
             has_non_ref=has_non_ref,
         ),
         genomic=genomic_options,
+        annotations=AnnotationOptions(
+            classes=selected.classes,
+            counts_discovered=annotation.annotate_discovered,
+            has_filters=annotation.hard_filters,
+        ),
         pcr_model=pcr_model,
         min_mapping_quality=lowest_mapping_quality(read_choice, min_mapping_quality),
         max_reads_per_start=max_reads_per_start,

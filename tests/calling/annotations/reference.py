@@ -96,7 +96,7 @@ def odds_ratio(table: Sequence[int]) -> float:
     return math.log(ratio) + math.log(min(a, b) / max(a, b)) - math.log(min(c, d) / max(c, d))
 
 
-def rank_sum(alternates: Sequence[int], references: Sequence[int]) -> float:
+def rank_sum(alternates: Sequence[float], references: Sequence[float]) -> float:
     """Return the z score of Mann and Whitney's test; NaN if one side is empty."""
     if not alternates or not references:
         return math.nan

@@ -77,7 +77,7 @@ def test_lines_of_calls(genotype: list[int], samples: int) -> None:
     text = call_lines.call_lines(CONTIG, calls, annotations, np.array([True, True, False]))
     assert text.decode() == "".join(expected_line(calls, annotations, k, CONTIG) for k in range(2))
     infinite = call_lines.call_lines(CONTIG, calls, annotations, np.array([False, False, True]))
-    assert infinite.split(b"\t")[5] == b"."
+    assert infinite.split(b"\t")[5] == b"Infinity"
 
 
 def test_records_of_a_genomic_vcf() -> None:
