@@ -14,6 +14,7 @@ import sys
 from contextlib import suppress
 from typing import Final, NoReturn
 
+from hapgpu.cli.gatk.tool import equivalent_command, program_of
 from hapgpu.cli.terminal.process import end_on_signals, secure_standard_streams
 from hapgpu.runtime.driver import start_driver
 
@@ -23,8 +24,8 @@ _COLLECTION_THRESHOLD: Final = 100_000
 def main() -> NoReturn:
     """Run the command line of this process and exit with its status."""
     secure_standard_streams()
-    end_on_signals(" ".join(["hapgpu", *(name for name in sys.argv[1:2] if name.isalpha())]))
-    start_driver(sys.argv[1:])
+    end_on_signals(program_of(sys.argv[1:]))
+    start_driver(equivalent_command(sys.argv[1:]))
     # What is imported lives as long as the process: see `collect_from_now_on`.
     gc.set_threshold(_COLLECTION_THRESHOLD)
     gc.disable()

@@ -8,6 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final
 
+from hapgpu.cli.gatk.tool import TOOL
 from hapgpu.cli.parameters import (
     HELP,
     VERSION,
@@ -88,7 +89,8 @@ def command_words(arguments: Sequence[str]) -> list[str]:
             break
         if argument not in names:
             program = " ".join(["hapgpu", *words])
-            raise UsageError(f"{argument}: no such command{advice(argument, names, program)}")
+            known = [*names, *([] if words else [TOOL])]
+            raise UsageError(f"{argument}: no such command{advice(argument, known, program)}")
         words.append(argument)
     return words
 

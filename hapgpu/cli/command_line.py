@@ -19,6 +19,7 @@ from hapgpu.cli.catalogue import (
     commands_of,
     description_of,
 )
+from hapgpu.cli.gatk.tool import TOOL, tool_arguments
 from hapgpu.cli.help import help_text
 from hapgpu.cli.options.argument_order import in_order
 from hapgpu.cli.options.effects import refuse_without_effect
@@ -46,11 +47,16 @@ def run(arguments: Sequence[str]) -> NoReturn:
     SystemExit
         Always.
     """
-    program = " ".join(["hapgpu", *(name for name in arguments[:1] if name in COMMANDS)])
+    gatk = tool_arguments(arguments)
+    command = [TOOL] if gatk is not None else [name for name in arguments[:1] if name in COMMANDS]
+    program = " ".join(["hapgpu", *command])
     with faults_explained(program, debug="--debug" in arguments):
         if (text := _text_asked_for(arguments)) is None:
-            words = command_words(arguments)
-            _run_command(words, arguments[len(words) :])
+            if gatk is None:
+                words = command_words(arguments)
+                _run_command(words, arguments[len(words) :])
+            else:
+                _run_tool(gatk)
         else:
             sys.stdout.write(text)
     raise SystemExit(0)
@@ -60,12 +66,46 @@ def _text_asked_for(arguments: Sequence[str]) -> str | None:
     """Return the version or the help that a command line asks for; None if it asks for a run."""
     if arguments[:1] == [*VERSION.names]:
         return f"hapgpu {__version__}\n"
+    if (gatk := tool_arguments(arguments)) is not None:
+        return _text_of_tool(gatk)
     if arguments[:1] == ["help"]:
-        return help_text(*command_words(arguments[1:]))
+        is_tool = tool_arguments(arguments[1:]) is not None
+        return _tool_page() if is_tool else help_text(*command_words(arguments[1:]))
     others = [argument for argument in arguments if argument not in HELP.names]
     if not arguments or len(others) < len(arguments):
         return help_text(*command_words(others))
     return None
+
+
+def _text_of_tool(arguments: Sequence[str]) -> str | None:
+    """Return the version or the help that a command line of HaplotypeCaller asks for, or None."""
+    asked = {argument for argument in arguments if argument.startswith("-")}
+    if asked & {"--version", "-version"}:
+        return f"hapgpu {__version__}\n"
+    return _tool_page() if asked & {*HELP.names, "-help"} else None
+
+
+def _tool_page() -> str:
+    from hapgpu.cli.gatk.page import page  # noqa: PLC0415  (only for this tool)
+
+    return page(description_of("call"))
+
+
+def _run_tool(arguments: Sequence[str]) -> None:
+    """Run `call` for a command line of HaplotypeCaller; errors have the names of its arguments.
+
+    Raises
+    ------
+    HapgpuError
+        The command line is wrong, or the run fails.
+    """
+    from hapgpu.cli.gatk.running import gatk_names, note_without_effect  # noqa: PLC0415  (as above)
+    from hapgpu.cli.gatk.translation import translate  # noqa: PLC0415  (as above)
+
+    translation = translate(arguments)
+    note_without_effect(translation.without_effect, quiet="--quiet" in arguments)
+    with gatk_names(translation.names):
+        _run_command(["call"], translation.arguments)
 
 
 def _run_command(words: Sequence[str], arguments: Sequence[str]) -> None:

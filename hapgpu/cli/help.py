@@ -7,6 +7,7 @@ from textwrap import wrap
 from typing import Final
 
 from hapgpu.cli.catalogue import commands_of, description_of, summary_of
+from hapgpu.cli.gatk.tool import TOOL
 from hapgpu.cli.parameters import Description, Parameter
 
 _WIDTH: Final = 80
@@ -28,6 +29,8 @@ def _of_group(words: tuple[str, ...], names: Mapping[str, str]) -> Iterator[str]
     column = max(map(len, names)) + 4
     for name, summary in names.items():
         yield from _entry(name, summary, column)
+    if not words:
+        yield from ("", f"hapgpu {TOOL}: command lines of GATK, run by call.")
     yield from ("", f"{' '.join(['hapgpu help', *words])} COMMAND: the options of a command.")
 
 

@@ -14,6 +14,7 @@ from typing import Final
 import pytest
 
 from hapgpu.cli.catalogue import COMMANDS
+from hapgpu.cli.gatk.tool import TOOL
 
 _BASH: Final = """\
 source "$1"
@@ -70,12 +71,13 @@ def completer(shell: str, start: list[str], directory: Path) -> Callable[[str], 
 def test_bash(tmp_path: Path) -> None:
     complete = completer("bash", ["bash", "-c", _BASH, "bash"], tmp_path)
     assert complete("hapgpu rea") == ["realign"]
-    assert {*complete("hapgpu ")} == {*COMMANDS}
+    assert {*complete("hapgpu ")} == {*COMMANDS, TOOL}
     assert complete("hapgpu genotype --pri") == ["--prior"]
     assert complete("hapgpu genotype --prior ") == ["flat", "population"]
     assert complete("hapgpu map -O = ") == ["sam", "bam", "cram"]  # bash splits at =
     assert complete("hapgpu bench ma") == ["map"]
     assert complete("hapgpu bench map --dev") == ["--device"]
+    assert complete("hapgpu HaplotypeCaller --native-pair-hmm-t") == ["--native-pair-hmm-threads"]
     assert not complete("hapgpu genotype ")  # bash completes names of files
     assert not complete("hapgpu genotype -o ")
 
@@ -83,7 +85,7 @@ def test_bash(tmp_path: Path) -> None:
 def test_fish(tmp_path: Path) -> None:
     complete = completer("fish", ["fish", "--no-config", "-c", _FISH], tmp_path)
     assert complete("hapgpu rea") == ["realign"]
-    assert {*complete("hapgpu ")} == {*COMMANDS}
+    assert {*complete("hapgpu ")} == {*COMMANDS, TOOL}
     assert complete("hapgpu genotype --pri") == ["--prior"]
     assert complete("hapgpu genotype --prior ") == ["flat", "population"]
     assert complete("hapgpu bench ma") == ["map"]

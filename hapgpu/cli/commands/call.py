@@ -336,7 +336,9 @@ def call(
     selected = selected_annotations(
         annotation.switches(), is_genomic=has_non_ref, has_filters=annotation.hard_filters
     )
-    run = start_run("call", compute, reporting, output)
+    # Not the command line: its words may be those of HaplotypeCaller.
+    variant = ["--gvcf"] * has_non_ref + ["--bam-out"] * (bam_out is not None)
+    run = start_run("call", compute, reporting, output, variant=variant)
     for warning in selected.warnings:
         logger.warning(warning)
     options = CallOptions(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -10,6 +11,7 @@ import typer
 
 from hapgpu.cli.catalogue import description_of
 from hapgpu.cli.completion import bash_script, fish_script, zsh_script
+from hapgpu.cli.gatk.page import described_tool
 from hapgpu.cli.options.common import Debug
 from hapgpu.cli.options.files import CommandFiles
 
@@ -47,4 +49,6 @@ def completion(
 
     The shell then completes without starting hapgpu. Write the script again after an update.
     """
-    sys.stdout.write(_SCRIPTS[shell](description_of()))
+    root = description_of()
+    tool = described_tool(description_of("call"))
+    sys.stdout.write(_SCRIPTS[shell](replace(root, commands=(*root.commands, tool))))

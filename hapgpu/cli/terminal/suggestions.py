@@ -20,5 +20,5 @@ def advice(word: str, known: Iterable[str], command: str) -> str:
     from difflib import get_close_matches  # noqa: PLC0415  (for errors only)
 
     close = get_close_matches(word, list(known), 1)
-    run = f"run: {command} --help"
-    return f"; did you mean {close[0]}? {run.capitalize()}" if close else f"; {run}"
+    shown = f"{command} --help"
+    return f"; did you mean {close[0]}? Run: {shown}" if close else f"; run: {shown}"

@@ -1,0 +1,1 @@
+"""Command lines of GATK HaplotypeCaller, translated for `hapgpu call`."""
