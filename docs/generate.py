@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Final
 
 from hapgpu.cli.catalogue import COMMANDS, command_module, description_of
+from hapgpu.cli.gatk.arguments import Argument, Effect
+from hapgpu.cli.gatk.table import OWN_OPTIONS, TOPICS
 from hapgpu.cli.parameters import HELP, Description, Parameter
 
 DOCS: Final = Path(__file__).resolve().parent
@@ -28,6 +30,7 @@ _MARKED: Final = re.compile(
 )
 _FILES: Final = re.compile("(<!-- files: begin -->\n).*?(<!-- files: end -->)", re.DOTALL)
 _SHARED: Final = re.compile("(<!-- shared: begin -->\n).*?(<!-- shared: end -->)", re.DOTALL)
+_GATK: Final = re.compile("(<!-- gatk: begin -->\n).*?(<!-- gatk: end -->)", re.DOTALL)
 _COMPARED: Final = [name for name in COMMANDS if name not in {"bench", "doctor", "completion"}]
 """The commands with files as arguments."""
 _ARGUMENTS: Final = "Arguments"
@@ -39,6 +42,7 @@ def generated(page: str) -> str:
     """Return the text of a page with the tables of options that its commands have now."""
     page = _MARKED.sub(lambda found: found[1] + tables(*found["command"].split()) + found[3], page)
     page = _FILES.sub(lambda found: found[1] + files_of_commands() + found[2], page)
+    page = _GATK.sub(lambda found: found[1] + arguments_of_gatk() + found[2], page)
     return _SHARED.sub(lambda found: found[1] + shared_options() + found[2], page)
 
 
@@ -76,6 +80,43 @@ def shared_options() -> str:
         ]
         lines.append(f"| {usual} | {' | '.join(marks)} |")
     return "\n" + "\n".join(lines) + "\n\n"
+
+
+def arguments_of_gatk() -> str:
+    """Return a title and a table per topic of HaplotypeCaller's arguments."""
+    parts = []
+    for topic, arguments in TOPICS.items():
+        header = ["", f"**{topic}**", "", "| argument | default | in hapgpu |", "|---|---|---|"]
+        parts.append("\n".join([*header, *map(_row_of_gatk, arguments), ""]))
+    own = ", ".join(map(_code, (f"--{name}" for name in OWN_OPTIONS)))
+    parts.append(f"\n**Options of `call`**, by their own names: {own}.\n")
+    return "".join(parts) + "\n"
+
+
+def _row_of_gatk(argument: Argument) -> str:
+    names = ", ".join(map(_code, argument.shown.split(", ")))
+    value = f" {_code(argument.value)}" if argument.value else ""
+    match argument.effect:
+        case Effect.OBEYED:
+            meaning = _code(argument.option) if argument.option else _OTHERWISE[argument.name]
+        case Effect.DEFAULT:
+            meaning = "only the default"
+        case Effect.NONE:
+            meaning = "no effect"
+        case Effect.REFUSED:
+            meaning = "refused"
+    reason = f": {_text(argument.reason)}" if argument.reason else ""
+    default = argument.default if argument.value or argument.default != "false" else ""
+    return f"| {names}{value} | {_text(default)} | {meaning}{reason} |"
+
+
+_OTHERWISE: Final = {
+    "input": "reads; repeatable",
+    "reference": "reference",
+    "emit-ref-confidence": "`--gvcf`, `--bp-resolution`",
+    "arguments_file": "words of the file come first",
+}
+"""Words for arguments of GATK that are no option of `call` alone."""
 
 
 def tables(*command: str) -> str:

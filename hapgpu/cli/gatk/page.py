@@ -16,8 +16,8 @@ _WIDTH: Final = 80
 _COLUMN: Final = 26
 _TEXT: Final = """\
 Run a command line of GATK 4 HaplotypeCaller: hapgpu call does the work. Flags may have true or \
-false after them. Arguments before the tool, such as --java-options, are taken: with \
-alias gatk=hapgpu, scripts run unchanged.
+false after them. Arguments before the tool, such as --java-options, are taken: with a link named \
+gatk, scripts run unchanged.
 
 An argument that would change the output and is not available stops the run."""
 _EXAMPLES: Final = f"""Call the variants of a sample:

@@ -25,7 +25,7 @@ def tool_arguments(arguments: Sequence[str]) -> list[str] | None:
     ----------
     arguments
         The command line after the name of the program: `--java-options -Xmx4g HaplotypeCaller -R
-        ref.fa`, for `alias gatk=hapgpu`.
+        ref.fa`, for a link named `gatk`.
     """
     at = 0
     while at < len(arguments) and arguments[at] in _LAUNCHER:

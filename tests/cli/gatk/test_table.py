@@ -97,3 +97,10 @@ def test_flags_are_flags_of_call() -> None:
         option = options.get(argument.option)
         if argument.effect == Effect.OBEYED and option is not None:
             assert (not option.placeholder) == (not argument.value), argument.name
+
+
+def test_call_has_every_option() -> None:
+    options = {name for option in description_of("call").options for name in option.names}
+    named = {one.option for one in [*arguments(), *OWN_OPTIONS.values()] if one.option}
+    if missing := sorted(named - options):
+        pytest.skip(f"call has no {' '.join(missing)}")

@@ -45,7 +45,7 @@ OBEYED: Final = {
     "-L 1 -ip 100": "-L 1 --interval-padding 100",
     "-XL 1 -ixp 100": "--exclude-intervals 1 --interval-exclusion-padding 100",
     "-L 1 -L 2 -isr INTERSECTION": "-L 1 -L 2 --interval-set-rule intersection",
-    "-XL 1 -imr OVERLAPPING_ONLY": "--exclude-intervals 1 --interval-merging-rule overlapping_only",
+    "-L 1 -imr OVERLAPPING_ONLY": "-L 1 --interval-merging-rule overlapping_only",
     "-ERC BP_RESOLUTION": "--bp-resolution",
     "-ERC GVCF -GQB 20 -GQB 60 --floor-blocks": "--gvcf --gvcf-gq-bands 20 --gvcf-gq-bands 60 "
     "--floor-blocks",
@@ -143,7 +143,7 @@ def test_defaults_of_gatk_change_nothing(words: str) -> None:
         ("-pairHMM AVX_LOGLESS_CACHING --smith-waterman JAVA", "-pairHMM --smith-waterman"),
         ("-GQB 20 -GQB 30", "-GQB"),
         ("--do-not-run-physical-phasing", "--do-not-run-physical-phasing"),
-        ("-ip 100 -ixp 5", "-ip -ixp"),
+        ("-ip 100 -ixp 5 -imr OVERLAPPING_ONLY", "-ip -ixp -imr"),
         ("--bam-writer-type ALL_POSSIBLE_HAPLOTYPES -OBI false", "--bam-writer-type -OBI"),
         ("--pruning-lod-threshold 3", "--pruning-lod-threshold"),
         ("--pileup-detection-snp-alt-threshold 0.2", "--pileup-detection-snp-alt-threshold"),

@@ -66,7 +66,7 @@ INTERVALS: Final = (
         "ALL|OVERLAPPING_ONLY",
         "--interval-merging-rule",
         "ALL",
-        "intervals exclude-intervals",
+        "intervals",
     ),
 )
 
@@ -149,7 +149,6 @@ OWN: Final = tuple(
         "gpu-mem": "SIZE",
         "max-record": "SIZE",
         "sex": "xx|xy",
-        "assembly": "NAME",
         "filter": "",
         "gatk-strict": "",
         "json": "FILE",
