@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from hapgpu.cli.gatk.tool import tool_arguments
 from hapgpu.cli.options.common import ComputeOptions, ReportOptions
 from hapgpu.cli.options.files import STANDARD
 from hapgpu.cli.terminal.process import collect_from_now_on
@@ -72,7 +73,7 @@ class Run:
         self._options = options
         self._description = description
         self._output = str(output or STANDARD)
-        self._variant = sys.argv if variant is None else variant
+        self._variant = words_of_command() if variant is None else variant
 
     def announce(self) -> None:
         """Name the devices on standard error; before a first run, compile its functions."""
@@ -148,6 +149,16 @@ class Run:
                 shown,
                 output=self._output,
             )
+
+
+def words_of_command() -> list[str]:
+    """Return the command line with the options of hapgpu, also if its words are GATK's."""
+    gatk = tool_arguments(sys.argv[1:])
+    if gatk is None:
+        return sys.argv
+    from hapgpu.cli.gatk.translation import translate  # noqa: PLC0415  (only for this tool)
+
+    return [*translate(gatk).arguments]
 
 
 def start_run(

@@ -336,9 +336,7 @@ def call(
     selected = selected_annotations(
         annotation.switches(), is_genomic=has_non_ref, has_filters=annotation.hard_filters
     )
-    # Not the command line: its words may be those of HaplotypeCaller.
-    variant = ["--gvcf"] * has_non_ref + ["--bam-out"] * (bam_out is not None)
-    run = start_run("call", compute, reporting, output, variant=variant)
+    run = start_run("call", compute, reporting, output)
     for warning in selected.warnings:
         logger.warning(warning)
     options = CallOptions(

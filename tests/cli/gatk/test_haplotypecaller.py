@@ -15,6 +15,7 @@ import pytest
 from hapgpu.cli.catalogue import description_of
 from hapgpu.cli.completion import bash_script
 from hapgpu.cli.gatk.page import described_tool, page
+from hapgpu.cli.run import words_of_command
 from hapgpu.version import __version__
 from tests.cli.call.command import Inputs, called, make_inputs, records_in, text_of
 from tests.cli.in_process import status_of_command
@@ -198,3 +199,12 @@ def test_the_line_of_sarek(example: Inputs, tmp_path: Path, mode: str) -> None:
     --tmp-dir {tmp_path} {mode} --pcr-indel-model CONSERVATIVE --device cpu --quiet"""
     assert status_of(*line.split()) == 0
     assert records_in(text_of(tmp_path / "out.vcf.gz"))
+
+
+def test_a_first_run_knows_the_options_of_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They decide which functions are compiled."""
+    line = "hapgpu --java-options -Xmx1g HaplotypeCaller -R r -I a -O o -ERC GVCF -bamout b"
+    monkeypatch.setattr(sys, "argv", line.split())
+    assert {"--gvcf", "--bam-out"} <= {*words_of_command()}
+    monkeypatch.setattr(sys, "argv", ["hapgpu", "call", "--gvcf"])
+    assert words_of_command() == sys.argv
