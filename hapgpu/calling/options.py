@@ -7,6 +7,7 @@ from typing import Final
 
 from hapgpu.calling.ploidies import DIPLOID, DIPLOID_EVERYWHERE, Ploidies
 from hapgpu.calling.read_options import ReadOptions
+from hapgpu.pairhmm.dragstr.parameters import DragstrParameters
 from hapgpu.pairhmm.options import PcrModel
 
 BANDS: Final = (*range(1, 61), 70, 80, 90, 99)
@@ -199,6 +200,8 @@ class CallOptions:
         Removal of reads of other samples.
     reads
         Other options on the reads.
+    dragstr
+        Gap penalties of the pair-HMM by the repeats of reads, instead of `pcr_model`.
     """
 
     assembly: AssemblyOptions = field(default_factory=AssemblyOptions)
@@ -211,6 +214,7 @@ class CallOptions:
     max_reads_per_start: int = 50
     contamination: ContaminationOptions = field(default_factory=ContaminationOptions)
     reads: ReadOptions = field(default_factory=ReadOptions)
+    dragstr: DragstrParameters | None = None
 
     @property
     def genomic_vcf(self) -> GenomicOptions:

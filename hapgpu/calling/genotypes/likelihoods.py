@@ -91,7 +91,7 @@ def prepared_reads(
     is_passing = passing(reads, segment)
     others = reads.take(~is_passing)
     reads = reads.take(is_passing)
-    batch = _hmm_batch(reads, segment, trimmed, QualityOptions(pcr_model=options.pcr_model), source)
+    batch = _hmm_batch(reads, segment, trimmed, options, source)
     return PreparedReads(reads, others, batch)
 
 
@@ -126,12 +126,15 @@ def _hmm_batch(
     reads: RegionReads,
     segment: SegmentReads,
     trimmed: TrimmedRegions,
-    options: QualityOptions,
+    options: CallOptions,
     source: str,
 ) -> HmmBatch:
     """Return a batch with a group per active region."""
     parts = ReadParts(reads.rows, reads.base_starts, reads.base_ends)
-    prepared = prepared_parts(segment.reads, parts, options, source, reads.qualities)
+    qualities = QualityOptions(pcr_model=options.pcr_model)
+    prepared = prepared_parts(
+        segment.reads, parts, qualities, source, reads.qualities, options.dragstr
+    )
     haplotypes = trimmed.haplotypes
     return HmmBatch(prepared, haplotypes.bases, reads.offsets, haplotypes.offsets)
 

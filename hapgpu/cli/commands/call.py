@@ -20,6 +20,7 @@ from hapgpu.calling.options import (
 )
 from hapgpu.cli.options.calling.alleles import ALLELES, NO_EFFECT_OF_ALLELES, AlleleOptions
 from hapgpu.cli.options.calling.annot import NO_FILTER_IN_GENOMIC, AnnotationChoice
+from hapgpu.cli.options.calling.dragstr import DragstrOptions
 from hapgpu.cli.options.calling.gvcf import NO_EFFECT_GVCF, GenomicVcfOptions
 from hapgpu.cli.options.calling.intervals import INTERVAL_EFFECTS, IntervalOptions
 from hapgpu.cli.options.calling.known import KnownOptions
@@ -93,6 +94,7 @@ FILES: Final = CommandFiles(
         Read("dbsnp", VARIANT_INDEXES, expected=KNOWN_VARIANTS, by_index=in_all_runs),
         Read("comp", VARIANT_INDEXES, expected=KNOWN_VARIANTS, by_index=in_all_runs),
         ALLELES,
+        Read("dragstr_params_path"),
     ),
     writes=(
         Written("output", VARIANT_INDEXES, standard_output, VARIANTS),
@@ -310,6 +312,7 @@ def call(
     genomic: GenomicVcfOptions,
     read_choice: ReadChoice,
     annotation: AnnotationChoice,
+    dragstr: DragstrOptions,
     compute: ComputeOptions,
     reporting: ReportOptions,
 ) -> None:
@@ -325,6 +328,7 @@ def call(
     from hapgpu.cli.options.calling.known_inputs import contamination_of, known_files
     from hapgpu.cli.options.checks import given_regions
     from hapgpu.cli.run import start_run
+    from hapgpu.pairhmm.dragstr.parameters import read_parameters
 
     ploidies = ploidy_options.ploidies(reference, compute.max_record)
     chosen = given_regions(regions, None, compute.max_record)
@@ -336,6 +340,7 @@ def call(
     selected = selected_annotations(
         annotation.switches(), is_genomic=has_non_ref, has_filters=annotation.hard_filters
     )
+    dragstr_path = dragstr.dragstr_params_path
     run = start_run("call", compute, reporting, output)
     for warning in selected.warnings:
         logger.warning(warning)
@@ -375,6 +380,7 @@ def call(
         max_reads_per_start=max_reads_per_start,
         contamination=contamination,
         reads=chosen_reads,
+        dragstr=None if dragstr_path is None else read_parameters(dragstr_path),
     )
     inputs = CallInputs(
         reads,

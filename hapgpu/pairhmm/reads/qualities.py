@@ -17,6 +17,8 @@ from hapgpu.errors import InputError
 from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.bam.tags import HEAD_BYTES
 from hapgpu.pairhmm.batches import HmmReads
+from hapgpu.pairhmm.dragstr.parameters import DragstrParameters
+from hapgpu.pairhmm.dragstr.repeats import put_penalties
 from hapgpu.pairhmm.options import MIN_QUALITY, PcrModel, QualityOptions
 from hapgpu.pairhmm.reads.pcr_model import gap_open_limits_of_bases
 from hapgpu.pairhmm.reads.quality_tags import FIRST_QUALITY, NO_TAG, quality_fields
@@ -32,6 +34,7 @@ def prepared_parts(
     options: QualityOptions,
     source: str,
     base_qualities: Ragged | None = None,
+    dragstr: DragstrParameters | None = None,
 ) -> HmmReads:
     """Return parts of reads, in order, each prepared as if it were a whole read.
 
@@ -49,6 +52,8 @@ def prepared_parts(
         Options of the preparation, and the name of the input, for errors.
     base_qualities
         uint8 Phred, a row per part, a value per base: used instead of the qualities of the records.
+    dragstr
+        Gap penalties by the repeats of each part, instead of those of `options` and of tags.
 
     Raises
     ------
@@ -59,7 +64,10 @@ def prepared_parts(
     bases = Ragged.gather(reads.bases.data, starts, lengths)
     if base_qualities is None:
         base_qualities = Ragged.gather(reads.qualities.data, starts, lengths)
-    fields = quality_fields(reads, source)
+    if dragstr is None:
+        fields = quality_fields(reads, source)
+    else:
+        fields = np.full((2, len(reads)), NO_TAG, dtype=np.int64)
     has_tags = bool((fields != NO_TAG).any())
     size = bases.data.size
     prepared, insertions = np.empty((2, size), dtype=np.uint8)
@@ -73,10 +81,22 @@ def prepared_parts(
         np.empty(int(lengths.max(initial=0)) + PADDING, dtype=np.uint8),
         _Columns(prepared, insertions, deletions),
     )
+    if dragstr is not None:
+        return _with_penalties(bases, prepared, dragstr)
     continuations = np.broadcast_to(np.uint8(options.gap_continuation), bases.data.shape)
     return HmmReads(
         bases, prepared, insertions, deletions if has_tags else insertions, continuations
     )
+
+
+def _with_penalties(
+    bases: Ragged, base_qualities: NDArray[np.uint8], parameters: DragstrParameters
+) -> HmmReads:
+    """Return reads with the gap penalties of their repeats."""
+    opens, continuations = np.empty((2, bases.data.size), dtype=np.uint8)
+    by_repeat, continuations_by_repeat = map(read_only, parameters.read_penalties())
+    put_penalties(view_of(bases), by_repeat, continuations_by_repeat, opens, continuations)
+    return HmmReads(bases, base_qualities, opens, opens, continuations)
 
 
 class _Tags(NamedTuple):

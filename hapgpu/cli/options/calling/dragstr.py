@@ -1,0 +1,24 @@
+"""Option of the DRAGstr parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DragstrOptions:
+    """Gap penalties by repeats."""
+
+    dragstr_params_path: Annotated[
+        Path | None,
+        typer.Option(
+            "--dragstr-params-path",
+            metavar="FILE",
+            help="Gap penalties by the repeats of reads, instead of --pcr-model: DRAGstr file.",
+            rich_help_panel="Genotyping",
+        ),
+    ] = None
