@@ -171,6 +171,7 @@ def test_defaults_are_those_of_the_command() -> None:
         "min_mapping_quality": defaults.min_mapping_quality,
         "max_reads_per_start": defaults.max_reads_per_start,
         "min_confidence": defaults.genotyping.min_confidence,
+        "ploidy": defaults.genotyping.ploidies.default,
         "pcr_model": defaults.pcr_model,
         "gatk_strict": defaults.assembly.is_strict,
         "device": "auto",

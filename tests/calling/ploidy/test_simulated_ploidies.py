@@ -84,3 +84,46 @@ def test_tetraploid_sample(tmp_path: Path) -> None:
             wrong += error
     assert count > 80
     assert wrong <= 0.05 * count
+
+
+def test_male_y_chromosome(tmp_path: Path) -> None:
+    """One copy of Y, two in its pseudoautosomal region; the assembly is told by its length."""
+    text, places = TEXT[:20_000], (1_000_000, 10_000_000)
+    sample = made_sample(tmp_path, text, 1, 30)
+    fasta, bam = tmp_path / "y.fa.gz", tmp_path / "y.bam"
+    write_chromosome(fasta, text, places)
+    write_shifted(sample.files.reads, bam, places)
+    rows = records_in(called(tmp_path, bam, fasta, "--sex", "xy"))
+    truth = sum(1 for row in sample.variants.genotypes if row[0])
+    for place, genotypes in zip(places, ({"1/1"}, {"1"}), strict=True):
+        own = [row for row in rows if place < int(row[1]) <= place + len(text)]
+        found = {row[9].split(":")[0].replace("2", "1") for row in own if "," not in row[4]}
+        assert found == genotypes
+        assert len(own) >= 0.9 * truth
+
+
+def write_chromosome(path: Path, text: str, places: tuple[int, ...]) -> None:
+    """Write Y of GRCh38: N, except a text at some places."""
+    bases = bytearray(b"N" * 57_227_415)
+    for place in places:
+        bases[place : place + len(text)] = text.encode()
+    with pysam.BGZFile(str(path), "wb") as file:
+        file.write(b">chrY\n")
+        file.write(bytes(bases))
+        file.write(b"\n")
+    pysam.faidx(str(path))
+
+
+def write_shifted(reads: Path, out: Path, places: tuple[int, ...]) -> None:
+    """Write reads of a contig at some places of Y."""
+    with pysam.AlignmentFile(str(reads)) as source:
+        header = source.header.to_dict()
+        header["SQ"] = [{"SN": "chrY", "LN": 57_227_415}]
+        with pysam.AlignmentFile(str(out), "wb", header=header) as target:
+            for place in places:
+                for read in source.fetch(until_eof=True):
+                    read.reference_start += place
+                    read.next_reference_start += place
+                    target.write(read)
+                source.reset()
+    pysam.index(str(out))

@@ -41,8 +41,8 @@ class PloidyOptions:
     ploidy: Annotated[
         int,
         typer.Option(
-            "--ploidy",
             "--sample-ploidy",
+            "--ploidy",
             metavar="INT",
             min=1,
             max=MAX_PLOIDY,
