@@ -9,7 +9,20 @@ import numpy as np
 import pytest
 
 from hapgpu import call
-from tests.cli.call.command import Inputs, called, make_inputs, records_in, status_of
+from hapgpu.calling.options import CallOptions, VariantOptions
+from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
+from hapgpu.calling.ploidies import Ploidies, PloidyRegion
+from hapgpu.io.genome.regions import Region
+from hapgpu.runtime.devices import CpuDevice
+from hapgpu.runtime.statistics import RunStatistics
+from tests.cli.call.command import (
+    Inputs,
+    called,
+    make_inputs,
+    records_in,
+    status_of,
+    text_of,
+)
 
 REGION = "chr20:15000-15300"
 
@@ -183,3 +196,25 @@ def test_the_file_of_regions_is_not_written_over(
     path = bed(tmp_path, "chr20\t0\t100\t1")
     assert status_of(*example, "--ploidy-regions", path, "-o", path) == 2
     assert "is also an input" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("segment_size", [977, 5_000])
+def test_segments(example: Inputs, tmp_path: Path, segment_size: int) -> None:
+    """Regions of other ploidies that begin and end anywhere in segments change nothing there."""
+    lengths = {"chr20": 20_000}
+    found = [
+        PloidyRegion(Region("chr20", start, start + 1500), ploidy)
+        for start, ploidy in ((4_700, 1), (5_150, 3), (9_000, 5), (15_100, 1))
+    ]
+    texts = []
+    for size in (max(lengths.values()), segment_size):
+        out = tmp_path / f"{size}.vcf"
+        options = CallOptions(genotyping=VariantOptions(ploidies=Ploidies.of(2, found)))
+        inputs = CallInputs([str(example.reads)], example.reference)
+        with CallSession(inputs, options, [CpuDevice(1)], 1, size) as session:
+            statistics = RunStatistics("call", [], [], 1)
+            write_calls(session, str(out), statistics, threads=1, command_line="call")
+        texts.append(text_of(out))
+    assert texts[0] == texts[1]
+    ploidies = {fields(row)["GT"].count("/") + 1 for row in records_in(texts[0])}
+    assert ploidies >= {1, 2, 3, 5}
