@@ -135,7 +135,8 @@ def most_alleles(ploidies: NDArray[np.int64], max_genotypes: int) -> NDArray[np.
         At least 1.
     """
     distinct, rows = np.unique(ploidies, return_inverse=True)
-    return np.array([_most_alleles(p, max_genotypes) for p in distinct.tolist()])[rows.ravel()]
+    most = [_most_alleles(p, max_genotypes) for p in distinct.tolist()]
+    return np.array(most, dtype=np.int64)[rows.ravel()]
 
 
 def _most_alleles(ploidy: int, max_genotypes: int) -> int:

@@ -220,3 +220,4 @@ def test_most_alleles_of_the_default_number_of_genotypes() -> None:
     found = most_alleles(np.array(ploidies), 1024)
     assert found.tolist() == [1024, 44, 17, 11, 8, 7, 5, 3, 2, 1]
     assert most_alleles(np.array([4, 4]), 15).tolist() == [3, 3]
+    assert most_alleles(np.empty(0, dtype=np.int64), 15).dtype == np.int64

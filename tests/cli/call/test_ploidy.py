@@ -114,6 +114,18 @@ def test_genomic_vcf(example: Inputs, tmp_path: Path, words: list[str]) -> None:
         assert "|" not in row[9].split(":")[0]
 
 
+@pytest.mark.parametrize(("ploidy", "genotype"), [(1, "1"), (2, "1|1"), (3, "1|1|1")])
+def test_phases_of_a_region_in_a_diploid_run(
+    example: Inputs, tmp_path: Path, ploidy: int, genotype: str
+) -> None:
+    path = bed(tmp_path, f"chr20\t17000\t18000\t{ploidy}")
+    words = (*example, "--gvcf", "-r", "chr20:17500-17800", "--ploidy-regions", path)
+    phased = [row for row in records_in(called(tmp_path, *words)) if "PID" in row[8]]
+    assert len(phased) >= 3
+    assert {fields(row)["GT"] for row in phased} == {genotype}
+    assert {fields(row)["PGT"] for row in phased} == {"0|1"}
+
+
 def test_threads_and_samples(example: Inputs, tmp_path: Path) -> None:
     text = example.reads.with_suffix(".sam").read_text().replace("SM:", "SM:second_")
     second = tmp_path / "second.sam"
