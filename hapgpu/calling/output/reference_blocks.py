@@ -201,17 +201,8 @@ def _join(
         if row < covered:
             row = covered
             continue
-        # A call per position would take longer than all else here: it counts references to arrays.
-        copies, band, end = positions.ploidies[row], np.int64(_NOWHERE), row
-        while end < next_record and positions.ploidies[end] == copies:
-            best = np.int64(MAX_QUALITY)
-            for k in range(copies):
-                best = min(best, np.int64(positions.phreds[end, k]))
-            if end == row:
-                band = bands.numbers[best]
-            elif bands.numbers[best] != band:
-                break
-            end += 1
+        copies = positions.ploidies[row]
+        band, end = _run(positions, bands, row, next_record)
         if band != block[_BAND] or copies != block[_COPIES]:
             before = done
             done = _flush(bands, block, counts, blocks, order, done, at)
@@ -219,6 +210,24 @@ def _join(
         _extend(positions, (row, end), band, block, counts)
         row = end
     return done, at
+
+
+@njit_inlined
+def _run(
+    positions: _Positions, bands: _Bands, row: Integer, limit: Integer
+) -> tuple[Integer, Integer]:
+    """Return the band of a position, and the end of the positions of this band and ploidy."""
+    # A call per position would take longer than its work: it counts references to arrays.
+    copies, band, end = positions.ploidies[row], np.int64(_NOWHERE), row
+    while end < limit and positions.ploidies[end] == copies:
+        best = np.int64(MAX_QUALITY)
+        for k in range(copies):
+            best = min(best, np.int64(positions.phreds[end, k]))
+        if end > row and bands.numbers[best] != band:
+            break
+        band = bands.numbers[best]
+        end += 1
+    return band, end
 
 
 @njit_inlined
