@@ -118,7 +118,8 @@ def phase_groups(first_records: NDArray[np.int64], carriers: Ragged) -> Phasing:
         bool[c], a row per record: whether each haplotype of its active region has its ALT; none
         has for a record that takes no part.
     """
-    out = unphased(len(carriers))
+    size = len(carriers)
+    out = unphased(size)
     most = int(carriers.lengths.max(initial=0))
     _group(read_only(first_records), view_of(carriers), np.empty((2, most), dtype=np.bool_), out)
     return out

@@ -178,7 +178,8 @@ def _join(
     order: NDArray[np.int64],
 ) -> tuple[int, int]:
     """Write blocks, and the order of blocks and records; return the numbers of both."""
-    done = record = at = row = 0
+    done = record = at = 0
+    row: Integer = 0
     size = positions.depths.size
     if size and block[_IS_OPEN] and block[_END] != positions.start:
         done = _flush(bands, block, counts, blocks, order, done, at)

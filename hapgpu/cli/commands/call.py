@@ -21,7 +21,7 @@ from hapgpu.calling.options import (
 from hapgpu.cli.options.calling.alleles import ALLELES, NO_EFFECT_OF_ALLELES, AlleleOptions
 from hapgpu.cli.options.calling.annot import NO_FILTER_IN_GENOMIC, AnnotationChoice
 from hapgpu.cli.options.calling.dragstr import DragstrOptions
-from hapgpu.cli.options.calling.gvcf import NO_EFFECT_GVCF, GenomicVcfOptions
+from hapgpu.cli.options.calling.gvcf import GENOMIC_EFFECTS, GenomicVcfOptions
 from hapgpu.cli.options.calling.intervals import INTERVAL_EFFECTS, IntervalOptions
 from hapgpu.cli.options.calling.known import KnownOptions
 from hapgpu.cli.options.calling.ploidy import PLOIDY_EFFECTS, PLOIDY_FILES, PloidyOptions
@@ -104,7 +104,7 @@ FILES: Final = CommandFiles(
 )
 
 NO_EFFECT: Final = (
-    *NO_EFFECT_GVCF,
+    *GENOMIC_EFFECTS,
     *PLOIDY_EFFECTS,
     *INTERVAL_EFFECTS,
     *NO_EFFECT_OF_ALLELES,

@@ -16,7 +16,7 @@ from hapgpu.errors import UsageError
 _OUTPUT: Final = "Output"
 _BANDS: Final = "--gvcf-gq-bands"
 
-NO_EFFECT_GVCF: Final = (
+GENOMIC_EFFECTS: Final = (
     contradicts("bp_resolution", "--bp-resolution", "gvcf", "min_confidence"),
     contradicts("gvcf", "--gvcf", "min_confidence"),
     NoEffect(
