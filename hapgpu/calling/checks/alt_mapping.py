@@ -21,6 +21,7 @@ from hapgpu.io.genome.regions import Region, RegionChoice
 
 logger = logging.getLogger(__name__)
 
+_SUFFIX: Final = "_alt"
 _CONTIGS: Final = ("chr6", "6")
 _LENGTH: Final = 170_805_979
 """Of chromosome 6 of GRCh38, where all ALT contigs of the MHC belong."""
@@ -57,17 +58,17 @@ def warn_of_alt_mapping(
     """
     unknown = []
     for file in files:
-        if not alt_contigs_with_reads(file):
+        if _SUFFIX not in file.header.text:
             continue
-        total, unmapped = _mhc_reads(file, reference, max_record)
+        total, lost = _mhc_reads(file, reference, max_record)
         if total < _MIN_READS:
             unknown.append(file)
-        elif 2 * unmapped > total:
+        elif 2 * lost > total and alt_contigs_with_reads(file):
             logger.warning(
                 "%s: %d of %d reads in the MHC have mapping quality 0: aligned without knowledge of"
                 " ALT contigs; align again, with %s.alt",
                 file.name,
-                unmapped,
+                lost,
                 total,
                 reference,
             )
@@ -79,7 +80,7 @@ def _mhc_reads(file: AlignedFile, reference: Path, max_record: int) -> tuple[int
     """Return the numbers of primary reads in windows of the MHC, and of those with MAPQ 0."""
     contigs = dict(zip(file.header.reference_names, file.header.reference_lengths, strict=True))
     name = next((name for name in _CONTIGS if contigs.get(name) == _LENGTH), None)
-    if name is None or file.path == "-" or not Path(file.path).is_file():
+    if name is None:
         return 0, 0
     windows = RegionChoice(tuple(Region(name, start, start + _SIZE) for start in _STARTS))
     reads = first_batch(file, windows, reference, max_record)

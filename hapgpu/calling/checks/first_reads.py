@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.calling.checks.batch import first_batch
 from hapgpu.calling.options import CallOptions
-from hapgpu.errors import InputError
 from hapgpu.io.alignments.alt_contigs import AlignedFile
-from hapgpu.io.alignments.formats import ReadFormat, open_input
 from hapgpu.io.bam.constants import MISSING_QUALITY
 from hapgpu.io.bam.header import SamHeader
 from hapgpu.io.bam.read_groups import NO_GROUP, ReadGroups, SampleTable, group_numbers
@@ -24,8 +22,6 @@ from hapgpu.io.genome.regions import EVERYTHING
 
 logger = logging.getLogger(__name__)
 
-_MIN_CONVERTED: Final = 1 << 25
-"""Bytes of a CRAM or SAM file that is looked at: samtools takes 0.1 s to start."""
 _MIN_READS: Final = 1000
 """Fewer reads may have constant qualities by chance."""
 _MIN_FOR_DUPLICATES: Final = 5000
@@ -66,28 +62,11 @@ def warn_of_first_reads(
     if not logger.isEnabledFor(logging.WARNING):
         return
     for file, groups in zip(files, table.files, strict=True):
-        if not _is_cheap(file.path):
-            continue
         reads = first_batch(file, EVERYTHING, reference, max_record)
         if reads is None or not len(reads):
             continue
         for words in _findings(reads, file.header, groups, options):
             logger.warning("%s: %s", file.name, words)
-
-
-def _is_cheap(path: str) -> bool:
-    """Tell whether a file can be read twice, and the run takes long enough to look at it."""
-    file = Path(path)
-    if path == "-" or not file.is_file():
-        return False
-    if file.stat().st_size >= _MIN_CONVERTED:
-        return True
-    try:
-        opened = open_input(path)
-    except InputError:  # changed since it was opened
-        return False
-    opened.stream.close()
-    return opened.format is ReadFormat.BAM
 
 
 def _findings(

@@ -11,7 +11,7 @@ import numpy as np
 import pysam
 import pytest
 
-from hapgpu.calling.checks import first_reads
+from hapgpu.calling.checks import batch, first_reads
 from hapgpu.calling.checks.alt_mapping import warn_of_alt_mapping
 from hapgpu.calling.checks.first_reads import warn_of_first_reads
 from hapgpu.calling.checks.headers import check_sequences, warn_of_missing_samples
@@ -221,7 +221,7 @@ def test_formats_that_samtools_reads(
     pysam.view(*words, "--no-PG", "-o", str(path), bam.path, catch_stdout=False)
     other = bam._replace(name=path.name, path=str(path))
     assert not warnings_of(other)
-    monkeypatch.setattr(first_reads, "_MIN_CONVERTED", 1)
+    monkeypatch.setattr(batch, "_MIN_CONVERTED", 1)
     (tmp_path / "r.fa").write_text(f">c\n{'A' * 10**6}\n")
     found = warnings_of(other, reference=tmp_path / "r.fa")
     assert [MARKED in text for text in found] == [True]
