@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from hapgpu.cli.gatk.table import ARGUMENTS
+from hapgpu.cli.gatk.table import ARGUMENTS, OWN_OPTIONS
 from hapgpu.cli.gatk.tool import equivalent_command, program_of, tool_arguments
 from hapgpu.cli.gatk.translation import Translation, translate
 from hapgpu.errors import UsageError
@@ -237,6 +239,30 @@ def outcome(words: list[str]) -> tuple[str, Translation | None]:
         return "", translate(words)
     except UsageError as error:
         return str(error), None
+
+
+_ALL: Final = [*ARGUMENTS.values(), *OWN_OPTIONS.values()]
+_WORDS: Final = st.sampled_from(
+    [
+        *(f"-{name}" for name in ARGUMENTS),
+        *["true", "false", "7", "x.bam", "GVCF", "UNION", "chr20:1-5", "BP_RESOLUTION", "NONE"],
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(_WORDS, max_size=10))
+def test_only_options_of_the_table_come_out(words: list[str]) -> None:
+    """Whatever the line: an error, or options each of which an argument on it stands for."""
+    message, found = outcome([*FILES.split(), *words])
+    assert bool(message) == (found is None)
+    if found is not None:
+        known = {one.option for one in _ALL} | {"--gvcf", "--bp-resolution"}
+        options = [word for word in found.arguments if word.startswith("-")]
+        assert known.issuperset(options)
+        written = [word for word in ["-O", *words] if word.startswith("-")]
+        assert len(options) <= len(written)
+        assert {*found.without_effect} <= {*written}
 
 
 @pytest.mark.parametrize(
