@@ -480,7 +480,7 @@ class CallSession(Closeable):
             count = len(self._reads.samples)
             if options.genotyping.has_non_ref and count != 1:
                 name = "--bp-resolution" if options.genomic.is_per_position else "--gvcf"
-                raise UsageError(f"{name}: {count} samples; call each alone (--sample-name)")
+                raise UsageError(f"{name}: {count} samples; call each sample alone (--sample-name)")
             warn_of_other_samples(options.contamination, self._reads.samples)
             for file in self.known:
                 check_known(file, self._reads.contigs)

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import VariantCalls
 from hapgpu.calling.record_columns import RecordMarks
+from hapgpu.calling.output.indexed_vcf import IndexedVcf, warn_of_old_index
 from hapgpu.errors import InputError
 from hapgpu.io.text.values import excerpt
-from hapgpu.io.vcf.indexed import IndexedVcf, warn_of_old_index
 
 DBSNP: Final = "DB"
 """Flag of the records that dbSNP has."""

@@ -237,15 +237,18 @@ class BinIndex:
         before = np.concatenate(([0], np.cumsum(columns.numbers != pseudo_bin)))
         return np.flatnonzero(np.diff(before[columns.bin_offsets]))
 
-    def chunks(self, intervals: Intervals) -> NDArray[np.int64]:
-        """Return int64[n, 2]: virtual offsets of chunks with all records that overlap intervals."""
+    def chunks(self, intervals: Intervals, *, are_checked: bool = True) -> NDArray[np.int64]:
+        """Return int64[n, 2]: virtual offsets of chunks with all records that overlap intervals.
+
+        `are_checked` tells whether bins are checked as those of reads.
+        """
         self.check_contigs(intervals.contigs)
         found = [np.empty((0, 2), dtype=np.int64)]
         for row, reference in enumerate(intervals.references.tolist()):
             if reference >= self._references:
                 break
             bins = self._bins(reference)
-            if reference not in self._checked:
+            if are_checked and reference not in self._checked:
                 check_bins(bins.of_records(self._binning))
                 self._checked.add(reference)
             if bins.numbers.size:

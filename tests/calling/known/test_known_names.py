@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hapgpu.calling.output.indexed_vcf import IndexedVcf
 from hapgpu.calling.output.known_names import (
     DBSNP,
     KnownFile,
@@ -19,7 +20,6 @@ from hapgpu.calling.output.known_names import (
     flags_of,
 )
 from hapgpu.errors import InputError
-from hapgpu.io.vcf.indexed import IndexedVcf
 from tests.calling.known.made_known import HEADER, calls_at, compress, known_file
 
 AC, AT, AG = "rsID1 A C", "rsID2 A T", "rsID3 A G"

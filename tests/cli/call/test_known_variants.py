@@ -155,7 +155,7 @@ def test_damaged_files(example: Inputs, tmp_path: Path, capsys: pytest.CaptureFi
     index = path.with_name(f"{path.name}.tbi")
     path.write_bytes(data)
     index.touch()
-    assert "damaged near chr20:" in refused(example, path, capsys)
+    assert "damaged in the records of chr20; copy it again" in refused(example, path, capsys)
 
 
 @pytest.mark.parametrize(
