@@ -53,7 +53,8 @@ class IntervalOptions:
             "--intervals",
             "--targets-file",
             metavar="FILE|INTERVAL",
-            help="Call only these intervals; repeatable; with -r, what both have.",
+            help="Call only these (BED, interval_list, VCF, list or chr:start-end); repeatable; "
+            "with -r, both.",
         ),
     ] = None
     exclude_intervals: Annotated[
@@ -61,7 +62,7 @@ class IntervalOptions:
         _option(
             "--exclude-intervals",
             metavar="FILE|INTERVAL",
-            help="Do not call these intervals; repeatable.",
+            help="Do not call these intervals, given as those of -L; repeatable.",
         ),
     ] = None
     interval_padding: Annotated[
