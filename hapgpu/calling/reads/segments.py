@@ -141,6 +141,17 @@ class CallingIntervals:
             self.contigs[start:end], self.starts[start:end], self.ends[start:end]
         )
 
+    def joined(self) -> CallingIntervals:
+        """Return the intervals with those joined that abut."""
+        rows = np.flatnonzero(self.starts[1:] == self.ends[:-1])
+        rows = rows[[self.contigs[row] == self.contigs[row + 1] for row in rows.tolist()]]
+        if not rows.size:
+            return self
+        kept = np.delete(np.arange(len(self)), rows + 1)
+        last = np.append(kept[1:], len(self)) - 1
+        contigs = [self.contigs[row] for row in kept.tolist()]
+        return CallingIntervals(contigs, self.starts[kept], self.ends[last])
+
     def runs(self) -> list[int]:
         """Return the first row of each contig, and the number of rows."""
         differs = np.fromiter(map(ne, self.contigs, self.contigs[1:]), dtype=np.bool_)
@@ -302,9 +313,10 @@ def runs_of(
 def _without_reads(
     intervals: CallingIntervals, start: int, end: int
 ) -> Iterator[tuple[CallingIntervals, bool]]:
-    """Yield the intervals of some rows in parts."""
-    for row in range(start, end, _MAX_EMPTY):
-        yield intervals.rows(row, min(row + _MAX_EMPTY, end)), False
+    """Yield the intervals of some rows in parts; their blocks go on where intervals abut."""
+    joined = intervals.rows(start, end).joined()
+    for row in range(0, len(joined), _MAX_EMPTY):
+        yield joined.rows(row, min(row + _MAX_EMPTY, len(joined))), False
 
 
 def groups_of(

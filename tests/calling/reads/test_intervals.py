@@ -74,6 +74,21 @@ def test_a_contig_with_the_name_of_a_region() -> None:
     assert [*meant] == [Region("chr20", 49, 90), Region("chr20:50-90", 0, 41)]
 
 
+def test_intervals_that_abut_are_joined() -> None:
+    apart = [
+        Region("a", 0, 5),
+        Region("a", 5, 9),
+        Region("a", 9, 10),
+        Region("a", 11, 12),
+        Region("b", 12, 13),
+        Region("b", 13, 20),
+    ]
+    joined = [Region("a", 0, 10), Region("a", 11, 12), Region("b", 12, 20)]
+    assert [*CallingIntervals.of(apart).joined()] == joined
+    assert [*CallingIntervals.of(joined).joined()] == joined
+    assert [*CallingIntervals.of([]).joined()] == []
+
+
 @pytest.mark.parametrize(
     ("region", "message"),
     [

@@ -113,6 +113,22 @@ def test_intervals_that_abut(
     assert called(tmp_path, *example, *options, "overlapping_only") == apart
 
 
+def test_intervals_that_abut_without_reads(example: Inputs, tmp_path: Path) -> None:
+    """A stream is known to have no reads there; an index only knows of the contig."""
+    words = [
+        "-L",
+        "chr20:1-9",
+        "-L",
+        "chr20:10-20",
+        "--gvcf",
+        "--interval-merging-rule",
+        "overlapping_only",
+    ]
+    stream = called(tmp_path, example.reads.with_suffix(".sam"), example.reference, *words)
+    assert stream == called(tmp_path, *example, *words)
+    assert [row[1] for row in records_in(stream)] == ["1"]
+
+
 def test_a_border_in_a_variant(example: Inputs, tmp_path: Path) -> None:
     """An active region ends at the border of its interval, also if another abuts."""
     first, second = "chr20:5000-5130", "chr20:5131-5400"
