@@ -14,6 +14,9 @@ from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
 from hapgpu.haplotypes.pairing.haplotype_set import read_haplotypes
+from hapgpu.io.genome.reference import ReferenceFasta
+from hapgpu.io.intervals.choice import IntervalRules, read_choice
+from hapgpu.io.intervals.sets import Line
 from tests.fuzz.formats import (
     array_file,
     bam,
@@ -174,6 +177,21 @@ def haplotypes_bed(sandbox: Sandbox, data: bytes) -> None:
         _variants_by_regions(sandbox, targets_file=path)
 
 
+def intervals_of(suffix: str) -> Run:
+    """Return the target of a file of intervals."""
+
+    def run(sandbox: Sandbox, data: bytes) -> None:
+        with sandbox.file(data, suffix) as path, ReferenceFasta(sandbox.known("reference.fa")) as f:
+            choice = read_choice([str(path)], [], IntervalRules(padding=1), 1 << 20)
+            line = Line(f.lengths)
+            contigs, starts, ends = line.placed(choice.on(line, f.lengths, lambda: f.lengths))
+        assert (starts >= 0).all()
+        assert (starts < ends).all()
+        assert all(end <= f.lengths[name] for name, end in zip(contigs, ends, strict=True))
+
+    return run
+
+
 def pairhmm_regions(sandbox: Sandbox, data: bytes) -> None:
     _by_regions(sandbox, regions=data.decode("utf-8", "surrogateescape").split("\n")[:-1])
 
@@ -260,6 +278,12 @@ TARGETS: Final[dict[str, Target]] = {
     "bcf-genotype": Target("bcf", bcf, genotypes_of_variants("bcf")),
     "bed-reads": Target("bed", lines(1), pairhmm_bed),
     "bed-sites": Target("bed", lines(1), haplotypes_bed),
+    "bed-intervals": Target("bed", lines(1), intervals_of("bed")),
+    "vcf-intervals": Target("vcf", lines(1), intervals_of("vcf")),
+    "bcf-intervals": Target("bcf", bcf, intervals_of("bcf")),
+    "intervals": Target("intervals", lines(1), intervals_of("list")),
+    "interval_list": Target("interval_list", lines(1), intervals_of("interval_list")),
+    "unnamed-intervals": Target("bed", lines(1), intervals_of("txt")),
     "regions-reads": Target("regions", lines(1), pairhmm_regions),
     "regions-sites": Target("regions", lines(1), haplotypes_regions),
     "hgx": Target("hgx", array_file, map_by_index),

@@ -22,6 +22,8 @@ from tests.fuzz.formats.framing import EOF_BLOCK, bgzf_block
 from tests.fuzz.inputs.corpus_text import (
     BATCHES,
     BEDS,
+    INTERVAL_LISTS,
+    INTERVALS,
     LIKELIHOODS,
     PAFS,
     REGIONS,
@@ -71,6 +73,8 @@ def make_corpus(directory: Path) -> Corpus:
         "vcf": [vcf(contigs, samples).encode() for samples in (0, 2)],
         "bed": [text.encode() for text in BEDS],
         "regions": [text.encode() for text in REGIONS],
+        "intervals": [text.encode() for text in INTERVALS],
+        "interval_list": [text.encode() for text in INTERVAL_LISTS],
         "batches": [text.encode() for text in BATCHES],
         "paf": [text.encode() for text in PAFS],
         "likelihoods": [text.encode() for text in LIKELIHOODS],

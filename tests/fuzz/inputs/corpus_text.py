@@ -12,6 +12,11 @@ REGIONS: Final = [
     "chr1:100-200\nchr1\nchr2:5\n",
     "chr1:1,00-3,00\n{HLA:1}:5-30\n{chr1}\nchr1:-50\n",
 ]
+INTERVALS: Final = ["chr1:100-200\nchr1\n\nchr2:5\n", " chr1:1,00+\r\nHLA:1:5-30\nUnmapped\nHLA:1"]
+INTERVAL_LISTS: Final = [
+    "@HD\tVN:1.6\n@SQ\tSN:chr1\tLN:600\nchr1\t5\t90\t+\ta\nchr1\t91\t100\t-\tb c\n",
+    "@SQ\tM5:x\tLN:40\tSN:HLA:1\r\n@CO\tx\r\nHLA:1\t1\t40\t+\t.\r\n\r\n",
+]
 BATCHES: Final = [
     """2 2
 ACGTACGTAC IIIIIIIIII IIIIIIIIII IIIIIIIIII ++++++++++
