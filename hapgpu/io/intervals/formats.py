@@ -97,11 +97,13 @@ _BED: Final = LineFormat(
 def read_interval_list(path: str, max_record: int) -> tuple[IntervalRows, Mapping[str, int]]:
     """Read a Picard interval_list; return its intervals, and the lengths of its @SQ lines.
 
+    Some programs cut the header off: then the intervals are checked by the reference only.
+
     Raises
     ------
     InputError
-        As `whole_text`; the file has no @SQ line or no interval; or a line is malformed, or names
-        a contig without @SQ.
+        As `whole_text`; the file has no interval; or a line is malformed, or names a contig that
+        the header lacks.
     """
     text = whole_text(path, "interval_list", max_record)
     lengths: dict[str, int] = {}
@@ -116,12 +118,11 @@ def read_interval_list(path: str, max_record: int) -> tuple[IntervalRows, Mappin
                     " correct the header"
                 )
         start, number = end, number + 1
-    if not lengths:
-        raise InputError(f"{path}: no @SQ line, not interval_list; name BED .bed, texts .list")
     rows = rows_of_text(text[start:], path, _INTERVAL_LIST, number)
     if not len(rows):
         raise InputError(f"{path}: no intervals; give a file with intervals")
-    _check_header(rows, lengths, path)
+    if lengths:
+        _check_header(rows, lengths, path)
     return rows, lengths
 
 

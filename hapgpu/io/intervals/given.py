@@ -48,7 +48,7 @@ class IntervalTexts:
 
     @property
     def is_empty(self) -> bool:
-        """Return False: a file without intervals is an error."""
+        """Whether there are no intervals: never, since a list without any is an error."""
         return False
 
     def on(self, line: Line, lengths: Mapping[str, int], padding: int) -> IntervalSet:
