@@ -11,7 +11,8 @@ from tests.docs.pages import ROOT, read_page
 
 PAGE: Final = "docs/troubleshooting.md"
 ANY: Final = "…"
-_ERRORS: Final = ("InputError", "UsageError", "DeviceError", "OutputError", "MalformedError")
+_MALFORMED: Final = ("MalformedError", "MalformedIntervalError", "OutsideReferenceError")
+_ERRORS: Final = ("InputError", "UsageError", "DeviceError", "OutputError", *_MALFORMED)
 _CALLS: Final = (*_ERRORS, "TooLittleMemoryError", "BadParameter", "warning", "warn")
 
 

@@ -152,10 +152,12 @@ def read_choice(
     """
     chosen = [read_given(INCLUDED, value, max_record) for value in included]
     left_out = [read_given(EXCLUDED, value, max_record) for value in excluded]
-    for given, done in ((chosen, "selected"), (left_out, "excluded")):
-        for each in given:
-            if each.is_empty:
-                logger.warning("%s: no region, nothing %s", each.name, done)
+    for each in chosen:
+        if each.is_empty:
+            logger.warning("%s: no region, nothing selected", each.name)
+    for each in left_out:
+        if each.is_empty:
+            logger.warning("%s: no region, nothing excluded", each.name)
     for each in left_out:
         if isinstance(each, IntervalTexts) and any(map(is_unmapped, each.texts)):
             raise UsageError(f"{EXCLUDED} {each.name}: cannot exclude unmapped; drop it")

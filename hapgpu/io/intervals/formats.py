@@ -114,8 +114,8 @@ def read_interval_list(path: str, max_record: int) -> tuple[IntervalRows, Mappin
             name, length = _sequence(text[start:end].rstrip("\n"), f"{path}, line {number}")
             if lengths.setdefault(name, length) != length:
                 raise InputError(
-                    f"{path}, line {number}: contig '{excerpt(name)}' has another length before;"
-                    " correct the header"
+                    f"{path}, line {number}: contig '{excerpt(name)}' has two lengths; correct"
+                    " the header"
                 )
         start, number = end, number + 1
     rows = rows_of_text(text[start:], path, _INTERVAL_LIST, number)

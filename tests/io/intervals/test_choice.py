@@ -210,3 +210,18 @@ def test_a_line_of_a_list(tmp_path: Path) -> None:
         path.write_text(f"1:1-2\n\n{line}\n")
         with pytest.raises(kind, match=rf"bad\.intervals, line 3: {message}"):
             placed(read_choice([str(path)], [], IntervalRules(), MAX_RECORD), HG)
+
+
+def test_files_without_intervals(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """BED only: a file of another kind without intervals is an error."""
+    path = tmp_path / "none.bed"
+    path.write_text("# none\n")
+    choice = read_choice([str(path)], [], IntervalRules(), MAX_RECORD)
+    assert placed(choice, HG) == []
+    assert caplog.messages == [f"{path}: no region, nothing selected"]
+    choice = read_choice(["1"], [str(path)], IntervalRules(), MAX_RECORD)
+    assert shown(placed(choice, HG)) == ["1:1-1000"]
+    assert caplog.messages[1:] == [f"{path}: no region, nothing excluded"]
+    both = read_choice([str(path), "1"], [], IntervalRules(is_intersection=True), MAX_RECORD)
+    with pytest.raises(UsageError, match="no base in common"):
+        placed(both, HG)

@@ -147,7 +147,7 @@ MALFORMED = [
     ("x.interval_list", HEADER, "no intervals"),
     ("x.interval_list", "@SQ\tSN:chr1\tLN:x\n" + LISTED, "line 1: @SQ without SN or LN"),
     ("x.interval_list", "@SQ\tLN:5\n" + LISTED, "line 1: @SQ without SN or LN"),
-    ("x.interval_list", f"{HEADER}@SQ\tSN:chr1\tLN:9\n", "line 5: contig 'chr1' has another"),
+    ("x.interval_list", f"{HEADER}@SQ\tSN:chr1\tLN:9\n", "line 5: contig 'chr1' has two lengths"),
     ("x.interval_list", f"{HEADER}chr1\t4\t9\n", f"line 5: {NO_COLUMNS}"),
     ("x.interval_list", f"{HEADER}{LISTED}chr1 4 9 + a\n", "line 7: found 1 columns"),
     ("x.interval_list", f"{HEADER}chr1\t4\t9\t+\t\n", "line 5: found 4 columns"),
