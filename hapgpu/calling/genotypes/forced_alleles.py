@@ -100,13 +100,13 @@ def _columns(sites: CallSites) -> _Sites:
 @njit
 def _mark_forced(sites: _Sites, forced: _Forced, is_forced: NDArray[np.bool_]) -> None:
     for site in range(sites.starts.size):
-        region, reference = sites.regions[site], sites.offsets[site]
-        for allele in range(reference + 1, sites.offsets[site + 1]):
+        region = sites.regions[site]
+        for allele in range(sites.offsets[site] + 1, sites.offsets[site + 1]):
             for event in range(forced.offsets[region], forced.offsets[region + 1]):
                 if sites.is_sequence[allele] and (
-                    forced.is_given[event] or forced.starts[event] == sites.starts[site]
+                    forced.is_given[event] or _is_event(sites, site, allele, forced, event)
                 ):
-                    is_forced[allele] |= _agree(sites, reference, allele, forced, event)
+                    is_forced[allele] |= _agree(sites, sites.offsets[site], allele, forced, event)
 
 
 @njit
@@ -114,15 +114,33 @@ def _mark_called(
     sites: _Sites, forced: _Forced, is_called: NDArray[np.bool_], is_found: NDArray[np.bool_]
 ) -> None:
     for site in range(sites.starts.size):
-        region, reference = sites.regions[site], sites.offsets[site]
-        for allele in range(reference + 1, sites.offsets[site + 1]):
+        region = sites.regions[site]
+        for allele in range(sites.offsets[site] + 1, sites.offsets[site + 1]):
             for event in range(forced.offsets[region], forced.offsets[region + 1]):
-                if (
-                    is_called[allele]
-                    and sites.is_sequence[allele]
-                    and forced.starts[event] == sites.starts[site]
-                ):
-                    is_found[event] |= _agree(sites, reference, allele, forced, event)
+                if is_called[allele] and sites.is_sequence[allele]:
+                    is_found[event] |= _is_event(sites, site, allele, forced, event)
+
+
+@njit
+def _is_event(
+    sites: _Sites, site: Integer, allele: Integer, forced: _Forced, event: Integer
+) -> bool:
+    """Tell whether an allele is an event, but for bases of REF at its end."""
+    reference, texts = sites.offsets[site], sites.alleles
+    length = forced.alternates.offsets[event + 1] - forced.alternates.offsets[event]
+    at = texts.offsets[allele] + length
+    other_end = texts.offsets[reference + 1]
+    other = texts.offsets[reference] + forced.ends[event] - forced.starts[event]
+    if (
+        forced.starts[event] != sites.starts[site]
+        or other > other_end
+        or not _agree(sites, reference, allele, forced, event)
+    ):
+        return False
+    while other < other_end and texts.data[at] == texts.data[other]:
+        at += 1
+        other += 1
+    return bool(other == other_end)
 
 
 @njit

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import subprocess
+from dataclasses import replace
 from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 
@@ -164,3 +165,37 @@ def test_bcftools_accepts_the_file(arguments: list[str], tmp_path: Path) -> None
     assert run.returncode == 0, run.stderr
     assert "[W::" not in run.stderr
     assert "[E::" not in run.stderr
+
+
+@pytest.mark.parametrize(
+    ("quality", "expected", "filter_"),
+    [
+        (0.0, "0", "LowQual"),
+        (-0.0, "0", "LowQual"),
+        (29.99, "29.99", "LowQual"),
+        (30.0, "30", "."),
+        (math.inf, "Infinity", "."),
+    ],
+)
+def test_records_of_given_alleles(quality: float, expected: str, filter_: str) -> None:
+    """GATK's texts; QD has the sign of QUAL."""
+    calls, annotations = annotated(1, 2)
+    values = annotations.values.copy()
+    values[:, [field.name for field in FIELDS].index("QD")] = quality / 9
+    calls = replace(calls, qualities=np.full(len(calls), quality))
+    rows = np.ones(len(calls), np.bool_)
+    text = call_lines("chr1", calls, replace(annotations, values=values), rows, 30.0).decode()
+    for line in text.splitlines():
+        columns = line.split("\t")
+        assert columns[5:7] == [expected, filter_]
+        qd = [field for field in columns[7].split(";") if field.startswith("QD=")]
+        sign = "-" if math.copysign(1.0, quality) < 0.0 else ""
+        assert qd == ([] if math.isinf(quality) else [f"QD={sign}{abs(quality) / 9:.2f}"])
+
+
+def test_the_header_declares_lowqual_for_given_alleles() -> None:
+    words = (CONTIGS, NAMES, "hapgpu call a.bam", "1.0")
+    assert b"##FILTER" not in calls_header(*words)
+    for is_genomic in (False, True):
+        header = calls_header(*words, has_given=True, is_genomic=is_genomic)
+        assert header.count(b"##FILTER=<ID=LowQual,Description=") == 1
