@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.record_columns import RecordMarks
 from hapgpu.calling.output.indexed_vcf import IndexedVcf, warn_of_old_index
+from hapgpu.calling.record_columns import RecordMarks
 from hapgpu.errors import InputError
 from hapgpu.io.text.values import excerpt
 
