@@ -19,6 +19,7 @@ from hapgpu.calling.checks.first_reads import warn_of_first_reads
 from hapgpu.calling.checks.headers import check_sequences, warn_of_missing_samples
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.reads.file_filters import FileFilters
+from hapgpu.calling.reads.chosen_intervals import chosen_intervals
 from hapgpu.calling.reads.filters import (
     CallFilter,
     check_contigs_of_intervals,
@@ -35,7 +36,6 @@ from hapgpu.calling.reads.segments import (
     SegmentSource,
     SharedReads,
     calling_intervals,
-    chosen_intervals,
     groups_of,
     runs_of,
 )

@@ -6,6 +6,7 @@ import gzip
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pysam
 import pytest
 
@@ -111,6 +112,28 @@ def test_intervals_that_abut(
     monkeypatch.setattr(segments, "_MIN_BASES", 90)
     monkeypatch.setattr(segments, "_MAX_BASES", 90)
     assert called(tmp_path, *example, *options, "overlapping_only") == apart
+
+
+@pytest.mark.parametrize("rule", ["all", "overlapping_only"])
+@pytest.mark.parametrize("seed", range(3))
+def test_each_position_is_written_once(
+    example: Inputs, tmp_path: Path, seed: int, rule: str
+) -> None:
+    random = np.random.default_rng(seed)
+    starts = (random.choice([4800, 5100, 15_100], 6) + random.integers(0, 200, 6)).tolist()
+    sizes = random.choice([0, 9, 99], 6).tolist()
+    intervals = [(start, start + size) for start, size in zip(starts, sizes, strict=True)]
+    intervals += [(end + 1, end + 30) for _, end in intervals[:2]]
+    (tmp_path / "x.list").write_text("".join(f"chr20:{a}-{b}\n" for a, b in intervals))
+    words = ["-L", tmp_path / "x.list", "--interval-merging-rule", rule]
+    found = positions_of(called(tmp_path, *example, *words, "--gvcf"))
+    wanted = {at for start, end in intervals for at in range(start, end + 1)}
+    extra = [at for at in found if at not in wanted]  # a deletion at the end of an interval
+    assert len(set(found)) == len(found)
+    assert wanted <= set(found)
+    assert len(extra) <= 4
+    variants = records_in(called(tmp_path, *example, *words))
+    assert {int(row[1]) for row in variants} <= wanted
 
 
 def test_intervals_that_abut_without_reads(example: Inputs, tmp_path: Path) -> None:
