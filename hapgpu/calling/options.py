@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hapgpu.calling.ploidies import DIPLOID, DIPLOID_EVERYWHERE, Ploidies
 from hapgpu.calling.read_options import ReadOptions
-from hapgpu.pairhmm.dragstr.parameters import DragstrParameters
 from hapgpu.pairhmm.options import PcrModel
+
+if TYPE_CHECKING:  # the help imports no NumPy
+    from hapgpu.pairhmm.dragstr.parameters import DragstrParameters
 
 BANDS: Final = (*range(1, 61), 70, 80, 90, 99)
 """Bounds of the bands of GQ: GATK's `--gvcf-gq-bands`."""

@@ -18,8 +18,8 @@ from hapgpu.calling.checks.alt_mapping import warn_of_alt_mapping
 from hapgpu.calling.checks.first_reads import warn_of_first_reads
 from hapgpu.calling.checks.headers import check_sequences, warn_of_missing_samples
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.reads.file_filters import FileFilters
 from hapgpu.calling.reads.chosen_intervals import chosen_intervals
+from hapgpu.calling.reads.file_filters import FileFilters
 from hapgpu.calling.reads.filters import (
     CallFilter,
     check_contigs_of_intervals,

@@ -37,7 +37,7 @@ BED = [of_20(9_999_999, 10_010_000, 2), of_20(10_060_000, 10_080_000, 1)]
             "@HD\tVN:1.6\n@SQ\tSN:20\tLN:63025520\n20\t10000000\t10010000\t+\t2\n"
             "20\t10060001\t10080000\t+\t1\n"
         ),
-        gzip.compress(b"20\t9999999\t10010000\t2\n20\t10060000\t10080000\t1\n"),
+        gzip.compress(b"20\t9999999\t10010000\t2\n20\t10060000\t10080000\t1\n", mtime=0),
     ],
 )
 def test_bed_and_interval_list(tmp_path: Path, text: str | bytes) -> None:

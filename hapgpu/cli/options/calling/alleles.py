@@ -17,7 +17,7 @@ _GENOTYPING: Final = "Genotyping"
 _MAX_DISTANCE: Final = 300
 """Bases of an active region."""
 
-ALLELES: Final = Read("alleles", VARIANT_INDEXES, expected=VARIANT_SITES)
+ALLELE_FILES: Final = (Read("alleles", VARIANT_INDEXES, expected=VARIANT_SITES),)
 
 
 def _joins_in_genomic_vcf(values: Values) -> bool:
@@ -25,7 +25,7 @@ def _joins_in_genomic_vcf(values: Values) -> bool:
     return bool(is_genomic and values["max_mnp_distance"])
 
 
-NO_EFFECT_OF_ALLELES: Final = (
+ALLELE_EFFECTS: Final = (
     needs("alleles", "--alleles", "force_call_filtered_alleles"),
     NoEffect(["max_mnp_distance"], _joins_in_genomic_vcf, f"in a genomic VCF; {DROP_ONE}"),
 )

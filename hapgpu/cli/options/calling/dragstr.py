@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+
+from hapgpu.cli.options.files import Read
+
+DRAGSTR_FILES: Final = (Read("dragstr_params_path"),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,8 +30,16 @@ GENOMIC_EFFECTS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenomicVcfOptions:
-    """The options of genomic VCF, except `--gvcf` itself."""
+    """The options of genomic VCF."""
 
+    gvcf: Annotated[
+        bool,
+        typer.Option(
+            "--gvcf",
+            help="Write a genomic VCF of one sample, with reference blocks. GATK: -ERC GVCF.",
+            rich_help_panel=_OUTPUT,
+        ),
+    ] = False
     bp_resolution: Annotated[
         bool,
         typer.Option(
@@ -67,13 +75,13 @@ class GenomicVcfOptions:
         ),
     ] = False
 
-    def chosen(self, *, gvcf: bool) -> GenomicOptions:
-        """Return the options of the engine.
+    @property
+    def has_non_ref(self) -> bool:
+        """Whether the output is a genomic VCF."""
+        return self.gvcf or self.bp_resolution
 
-        Parameters
-        ----------
-        gvcf
-            Whether blocks are written; else bands have no effect and are not checked.
+    def chosen(self) -> GenomicOptions:
+        """Return the options of the engine; bands have an effect only with `--gvcf`.
 
         Raises
         ------
@@ -81,10 +89,10 @@ class GenomicVcfOptions:
             The bands do not rise, or are not from 1 to 100.
         """
         bands = tuple(self.gvcf_gq_bands or BANDS)
-        if gvcf:
+        if self.gvcf:
             _check_bands(bands)
         return GenomicOptions(
-            bands=bands if gvcf else BANDS,
+            bands=bands if self.gvcf else BANDS,
             has_floors=self.floor_blocks,
             is_per_position=self.bp_resolution,
             has_phases=not self.do_not_run_physical_phasing,

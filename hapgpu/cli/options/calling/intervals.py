@@ -10,6 +10,9 @@ import typer
 from typer.models import OptionInfo
 
 from hapgpu.cli.options.effects import needs
+from hapgpu.cli.options.file_kinds import INTERVALS
+from hapgpu.cli.options.files import Read
+from hapgpu.io.intervals.names import names_file
 
 if TYPE_CHECKING:  # the help imports no NumPy
     from hapgpu.io.intervals.choice import IntervalChoice
@@ -17,6 +20,10 @@ if TYPE_CHECKING:  # the help imports no NumPy
 _REGIONS: Final = "Which regions"
 _MAX_PADDING: Final = 2**31 - 1
 
+INTERVAL_FILES: Final = (
+    Read("intervals", expected=INTERVALS, is_path=names_file),
+    Read("exclude_intervals", expected=INTERVALS, is_path=names_file),
+)
 INTERVAL_EFFECTS: Final = (
     needs("intervals", "-L", "interval_padding", "interval_set_rule", "interval_merging_rule"),
     needs("exclude_intervals", "--exclude-intervals", "interval_exclusion_padding"),

@@ -1,4 +1,4 @@
-"""Options of `call` on contamination and on files of known variants."""
+"""Options of `call` on files of known variants."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.cli.options.numbers import parse_fraction
+from hapgpu.cli.options.file_kinds import KNOWN_VARIANTS
+from hapgpu.cli.options.files import VARIANT_INDEXES, Read, in_all_runs
 
 _KEY: Final = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*")
-_GENOTYPING: Final = "Genotyping"
 _OUTPUT: Final = "Output"
 _KEYS: Final = (
     "AC AF AN AS_InbreedingCoeff AS_QD AS_RAW_BaseQRankSum AS_RAW_MQ AS_RAW_MQRankSum"
@@ -21,6 +21,12 @@ _KEYS: Final = (
     " ReadPosRankSum RPA RU SOR STR"
 )
 """Keys of INFO that `call` writes, with any option: no flag may have them."""
+
+
+KNOWN_FILES: Final = (
+    Read("dbsnp", VARIANT_INDEXES, expected=KNOWN_VARIANTS, by_index=in_all_runs),
+    Read("comp", VARIANT_INDEXES, expected=KNOWN_VARIANTS, by_index=in_all_runs),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,37 +64,8 @@ def parse_named_file(text: str | NamedFile) -> NamedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownOptions:
-    """The options on contamination, and on known variants."""
+    """The options on known variants."""
 
-    contamination: Annotated[
-        float,
-        typer.Option(
-            "--contamination",
-            "--contamination-fraction-to-filter",
-            metavar="FRACTION",
-            parser=parse_fraction,
-            help="Contaminated fraction of the reads, to remove before genotyping; 0: none.",
-            rich_help_panel=_GENOTYPING,
-        ),
-    ] = 0.0
-    contamination_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--contamination-file",
-            "--contamination-fraction-per-sample-file",
-            metavar="TSV",
-            help="Contaminated fractions by sample: lines of SAMPLE, tab, FRACTION.",
-            rich_help_panel=_GENOTYPING,
-        ),
-    ] = None
-    use_filtered_reads: Annotated[
-        bool,
-        typer.Option(
-            "--use-filtered-reads-for-annotations",
-            help="Annotate without the reads that --contamination removes.",
-            rich_help_panel=_GENOTYPING,
-        ),
-    ] = False
     dbsnp: Annotated[
         Path | None,
         typer.Option(

@@ -12,6 +12,7 @@ import typer
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.read_options import MoreFilter, ReadOptions
 from hapgpu.cli.options.calling.filter_names import MAPPING_QUALITY, chosen_filters
+from hapgpu.cli.options.common import MinMappingQuality
 from hapgpu.errors import UsageError
 
 logger = logging.getLogger(__name__)
@@ -20,7 +21,8 @@ _READS: Final = "Which reads"
 _MAX_LENGTH: Final = 2**31 - 1
 _DEFAULT: Final = ReadOptions()
 _FIELD: Final = 2
-_MIN_MAPPING_QUALITY: Final = CallOptions().min_mapping_quality
+_DEFAULTS: Final = CallOptions()
+_MANY: Final = 10**6
 
 WARNINGS: Final = {
     name.excluded: f"reads excluded: --read-filter {name.value}" for name in MoreFilter
@@ -32,6 +34,19 @@ WARNINGS: Final = {
 class ReadChoice:
     """The options that select reads, and what is done with their qualities."""
 
+    min_mapping_quality: MinMappingQuality = _DEFAULTS.min_mapping_quality
+    max_reads_per_start: Annotated[
+        int,
+        typer.Option(
+            "--max-reads-per-start",
+            "--max-reads-per-alignment-start",
+            metavar="INT",
+            min=0,
+            max=_MANY,
+            help="Reads of a sample used per start position, at most; 0: all.",
+            rich_help_panel=_READS,
+        ),
+    ] = _DEFAULTS.max_reads_per_start
     read_filter: Annotated[
         list[str] | None,
         typer.Option(
@@ -184,17 +199,18 @@ def read_options(choice: ReadChoice) -> ReadOptions:
     )
 
 
-def lowest_mapping_quality(choice: ReadChoice, given: int) -> int:
+def lowest_mapping_quality(choice: ReadChoice) -> int:
     """Return the lowest MAPQ of reads that are used: 0 without the filter of GATK for it.
 
     Warns if another one than the default is given without it.
     """
+    given = choice.min_mapping_quality
     off = choice.disable_read_filter or ()
     on = choice.read_filter or ()
     is_off = choice.disable_default_filters and MAPPING_QUALITY not in on
     if not is_off and MAPPING_QUALITY not in off:
         return given
-    if given != _MIN_MAPPING_QUALITY:
+    if given != _DEFAULTS.min_mapping_quality:
         logger.warning("--min-mapping-quality: no effect without %s", MAPPING_QUALITY)
     return 0
 

@@ -12,10 +12,12 @@ from hapgpu.cli.options.effects import NoEffect
 
 _PANEL: Final = "Annotations"
 
-NO_FILTER_IN_GENOMIC: Final = NoEffect(
-    ["hard_filters"],
-    lambda values: values["gvcf"] or values.get("bp_resolution"),
-    "on a genomic VCF: its records are not final; filter the VCF that GenotypeGVCFs makes",
+ANNOTATION_EFFECTS: Final = (
+    NoEffect(
+        ["hard_filters"],
+        lambda values: values["gvcf"] or values["bp_resolution"],
+        "on a genomic VCF: its records are not final; filter the VCF that GenotypeGVCFs makes",
+    ),
 )
 """GATK's thresholds are for genotyped VCFs."""
 
