@@ -21,14 +21,7 @@ from tests.cli.call.command import Inputs, called, make_inputs, records_in, text
 from tests.cli.in_process import status_of_command
 
 PROGRAM: Final = [sys.executable, "-c", "from hapgpu.cli.app import main; main()"]
-OPTIONS: Final = {name for option in description_of("call").options for name in option.names}
 CPU: Final = ("--device", "cpu", "--native-pair-hmm-threads", "2")
-
-
-def needs(*options: str) -> pytest.MarkDecorator:
-    """Skip a test while `call` lacks options."""
-    missing = [option for option in options if option not in OPTIONS]
-    return pytest.mark.skipif(bool(missing), reason=f"call has no {' '.join(missing)}")
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +163,6 @@ def test_the_start_imports_nothing_heavy() -> None:
     assert "hapgpu.cli.gatk.table" not in done.stderr
 
 
-@needs("--intervals")
 def test_regions(example: Inputs, tmp_path: Path) -> None:
     out, bed = tmp_path / "out.vcf", example.reads.with_name("part.bed")
     files = ("-R", example.reference, "-I", example.reads, "-O", out)
@@ -178,7 +170,6 @@ def test_regions(example: Inputs, tmp_path: Path) -> None:
     assert text_of(out) == called(tmp_path, *example, "-L", bed)
 
 
-@needs("--intervals", "--gvcf-gq-bands", "--annotation-group")
 @pytest.mark.parametrize("mode", ["", "-ERC GVCF -G AS_StandardAnnotation"])
 def test_the_line_of_warp(example: Inputs, tmp_path: Path, mode: str) -> None:
     bands = " ".join(f"-GQB {band}" for band in range(10, 100, 10))
@@ -189,7 +180,6 @@ def test_the_line_of_warp(example: Inputs, tmp_path: Path, mode: str) -> None:
     assert records_in(text_of(tmp_path / "out.g.vcf.gz"))
 
 
-@needs("--dbsnp")
 @pytest.mark.parametrize("mode", ["", "-ERC GVCF"])
 def test_the_line_of_sarek(example: Inputs, tmp_path: Path, mode: str) -> None:
     directory = example.reads.parent

@@ -178,7 +178,7 @@ def test_arguments_without_effect_in_a_mode() -> None:
     [
         ("--dragen-mode", "--dragen-mode: not supported (DRAGEN mode is not available); drop it"),
         ("--dragen-mode true", "--dragen-mode: not supported"),
-        ("--dragstr-params-path p", "--dragstr-params-path p: not supported (DRAGEN mode"),
+        ("--dont-use-dragstr-pair-hmm-scores", "--dont-use-dragstr-pair-hmm-scores: not supp"),
         ("--dragen-378-concordance-mode", "--dragen-378-concordance-mode: not supported"),
         ("--pileup-detection", "--pileup-detection: not supported"),
         ("--linked-de-bruijn-graph", "--linked-de-bruijn-graph: not supported"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from hapgpu.cli.gatk.arguments import Argument, fixed, ignored, refused
+from hapgpu.cli.gatk.arguments import Argument, fixed, ignored, obeyed, refused
 
 _DRAGEN: Final = "DRAGEN mode is not available"
 _ONLY_DRAGEN: Final = "only in DRAGEN mode"
@@ -29,13 +29,15 @@ def _all_refused(arguments: str, reason: str) -> tuple[Argument, ...]:
 
 DRAGEN: Final = (
     *_all_refused(
-        """dragen-mode dragen-378-concordance-mode dragstr-params-path=FILE apply-bqd apply-frd
+        """dragen-mode dragen-378-concordance-mode apply-bqd apply-frd
         transform-dragen-mapping-quality enable-dynamic-read-disqualification-for-genotyping""",
         _DRAGEN,
     ),
+    obeyed("dragstr-params-path", "FILE", "--dragstr-params-path"),
+    refused("dont-use-dragstr-pair-hmm-scores", "", "gap penalties are what the file is used for"),
     refused("use-posteriors-to-calculate-qual gp-qual", "", _DRAGEN),
     *_all_ignored(
-        """dragstr-het-hom-ratio=INT dont-use-dragstr-pair-hmm-scores dont-use-dragstr-priors
+        """dragstr-het-hom-ratio=INT dont-use-dragstr-priors
         max-effective-depth-adjustment-for-frd=INT dynamic-read-disqualification-threshold=FLOAT""",
         _ONLY_DRAGEN,
     ),
