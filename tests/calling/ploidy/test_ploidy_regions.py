@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hapgpu.calling.ploidies import PloidyRegion
 from hapgpu.calling.ploidy_regions import haploid_regions, read_ploidies
@@ -79,6 +82,41 @@ def test_faults(tmp_path: Path, text: str | bytes, message: str) -> None:
     assert message in str(found.value)
     assert str(found.value).startswith(str(tmp_path / "x.bed"))
     assert "\n" not in str(found.value)
+
+
+WORDS = st.sampled_from(
+    [
+        "20",
+        "X",
+        "@",
+        "@SQ\tSN:20",
+        "0",
+        "1",
+        "5",
+        "-1",
+        "1e3",
+        "+",
+        "nan",
+        "9" * 30,
+        "\t",
+        "\n",
+        "#",
+        "",
+    ]
+)
+
+
+@given(st.one_of(st.binary(max_size=60), st.lists(WORDS, max_size=40).map("\t".join)))
+def test_any_bytes_are_regions_or_one_line_of_error(text: bytes | str) -> None:
+    found, message = [], ""
+    with TemporaryDirectory() as directory:
+        try:
+            found = read(Path(directory) / "x.bed", text)
+        except InputError as error:
+            message = str(error)
+    assert "\n" not in message
+    assert all(1 <= ploidy <= 100 for _, ploidy in found)
+    assert all(0 <= r.start < r.end <= LENGTHS[r.contig] for r, _ in found)
 
 
 @pytest.mark.parametrize("prefix", ["", "chr"])
