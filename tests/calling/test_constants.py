@@ -182,10 +182,13 @@ def test_gatk_has_the_other_weights() -> None:
 
 
 def test_decimals_of_statistics() -> None:
-    """The formats of GATK's annotations; SOR and the rank sums have %.3f, QD and MQ %.2f."""
+    """The formats of GATK's annotations: %.4f, %.3f for SOR and rank sums, %.2f for QD and MQ."""
     decimals = {field.name: field.decimals for field in FIELDS}
-    three = ("BaseQRankSum", "FS", "MQRankSum", "ReadPosRankSum", "SOR")
-    assert decimals == {"ExcessHet": 4, "MQ": 2, "QD": 2} | dict.fromkeys(three, 3)
+    sums = ("BaseQ", "Clipping", "Likelihood", "MQ", "ReadPos")
+    three = ("FS", "SOR", *(f"{name}RankSum" for name in sums))
+    four = ("ExcessHet", "InbreedingCoeff")
+    expected = dict.fromkeys(three, 3) | dict.fromkeys(four, 4) | {"MQ": 2, "QD": 2}
+    assert decimals == expected
 
 
 def test_numbers_are_named_by_their_values() -> None:

@@ -66,14 +66,14 @@ def allele_rank_sums(
     Parameters
     ----------
     rows
-        As of `rank_sums`.
+        int64[v] each: the first read of each record, and the end of its reads.
     allele_offsets
         int64[v + 1]: the alleles of record k are rows `allele_offsets[k]` (REF) to
         `allele_offsets[k + 1]`.
     alleles
         int16[x]: the number of the allele in the record that each read supports; `NEITHER`.
     values
-        As of `rank_sums`.
+        int64[x], not negative, or `MISSING`.
 
     Returns
     -------

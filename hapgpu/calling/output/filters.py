@@ -114,7 +114,7 @@ def filters_of(calls: VariantCalls, annotations: Annotations) -> NDArray[np.uint
 
 
 def as_written(values: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
-    """Return float64[v]: numbers rounded to decimals as they are written; NaN stays."""
+    """Return float64[v]: `values`, float64[v], rounded as they are written; NaN stays."""
     out = np.empty(values.size, dtype=np.float64)
     _round(read_only(np.ascontiguousarray(values)), np.int64(decimals), out)
     return out
