@@ -134,6 +134,7 @@ _BARE = _input("reference.fa", "fasta")
 _REFERENCE = _input("reference.fa", "fasta", ".fai")
 _BGZIPPED = _input("reference.fa.gz", "fasta", ".fai", ".gzi")
 _SITES = _input("sites.vcf.gz", "vcf bcf", ".tbi", standard=True)
+_ALLELES = _input("sites.vcf.gz", "vcf bcf", ".tbi")
 _TARGETS = _input("targets.bed", "bed")
 _INTERVALS = _input("targets.bed", "bed vcf bcf")
 _FM_INDEX = _input("kept.hgx", "hgx fasta")
@@ -257,6 +258,13 @@ COMMANDS: Final = (
         "call",
         "call {reads} {reference} -L {targets}",
         {"reads": _BAM, "reference": _REFERENCE, "targets": _INTERVALS},
+        "out.vcf",
+        selects="sites",
+    ),
+    Command(
+        "call_alleles",
+        "call {reads} {reference} --alleles {alleles}",
+        {"reads": _BAM, "reference": _REFERENCE, "alleles": _ALLELES},
         "out.vcf",
         selects="sites",
     ),
