@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.genotypes.annotations import quality_by_depth
 from tests.calling.annotations import reference
 from tests.calling.made_calls import joined, likelihood_calls
@@ -41,3 +44,22 @@ def test_cases(
     assert found == pytest.approx(expected, nan_ok=True)
     plain = reference.quality_by_depth(quality, genotypes, depths, reads)
     assert plain == pytest.approx(expected, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("genotype", "is_variant"),
+    [
+        ([1, -2], True),  # one copy; the second column is padding
+        ([0, -2], False),
+        ([-1, -2], False),
+        ([0, 0, 1], True),
+        ([0, 0, 0], False),
+        ([-1, -1, -1], False),
+    ],
+)
+def test_other_ploidies(genotype: list[int], is_variant: bool) -> None:
+    calls = likelihood_calls([[[0, 9, 9]]], [2])
+    calls = replace(calls, genotypes=np.array([[genotype]], dtype=np.int16))
+    depths = Ragged.from_lengths(np.array([3, 7], dtype=np.int32), np.array([2]))
+    (found,) = quality_by_depth(calls, depths, np.array([[12]]))
+    assert found == (pytest.approx(5.0) if is_variant else pytest.approx(np.nan, nan_ok=True))
