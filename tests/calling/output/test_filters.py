@@ -84,7 +84,7 @@ SNP, INDEL = ["A", "C"], ["A", "AC"]
         ({"ReadPosRankSum": -20.0}, ["ReadPosRankSum-8"], []),
         ({"ReadPosRankSum": -20.001}, ["ReadPosRankSum-8"], ["ReadPosRankSum-20"]),
         ({"MQRankSum": 12.6, "ReadPosRankSum": 21.0}, [], []),
-        ({"quality": 29.994}, ["QUAL30"], []),
+        ({"quality": 29.994}, ["QUAL30"], ["QUAL30"]),
         ({"quality": 29.995}, [], []),
         (
             {"QD": 1.0, "FS": 300.0, "MQ": 1.0, "SOR": 9.0, "ReadPosRankSum": -30.0},
@@ -116,7 +116,7 @@ def test_records_with_an_indel(alleles: list[str], is_indel: bool) -> None:
 
 
 RULES = [
-    ("QUAL30", "QUAL", 2, "<", "30", "snp"),
+    ("QUAL30", "QUAL", 2, "<", "30", "any"),
     ("QD2", "QD", 2, "<", "2", "any"),
     ("SOR3", "SOR", 3, ">", "3", "snp"),
     ("FS60", "FS", 3, ">", "60", "snp"),
@@ -165,7 +165,7 @@ def test_filters_of_lines() -> None:
     found = replace(found, marks=replace(marks, filters=low))
     rows = np.ones(3, dtype=np.bool_)
     lines = call_lines("chr1", calls, found, rows, WRITTEN).decode().splitlines()
-    assert [line.split("\t")[6] for line in lines] == ["PASS", "QD2;QUAL30", "LowQual"]
+    assert [line.split("\t")[6] for line in lines] == ["PASS", "QD2;QUAL30", "LowQual;QUAL30"]
     lines = call_lines("chr1", calls, found, rows).decode().splitlines()
     assert [line.split("\t")[6] for line in lines] == [".", ".", "LowQual"]
 

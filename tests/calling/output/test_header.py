@@ -114,7 +114,7 @@ def test_lines_of_filters(tmp_path: Path) -> None:
         "MQ40": f"MQ < 40, {snps}",
         "MQRankSum-12.5": f"MQRankSum < -12.5, {snps}",
         "QD2": "QD < 2",
-        "QUAL30": f"QUAL < 30, {snps}",
+        "QUAL30": "QUAL < 30",
         "ReadPosRankSum-20": f"ReadPosRankSum < -20, {indels}",
         "ReadPosRankSum-8": f"ReadPosRankSum < -8, {snps}",
         "SOR3": f"SOR > 3, {snps}",

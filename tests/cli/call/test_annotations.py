@@ -170,13 +170,12 @@ def expected_filters(row: list[str]) -> list[str]:
     """Apply GATK's published thresholds to the written values."""
     info = {name: float(value) for name, value in info_of(row).items() if "," not in value}
     alts = [alt for alt in row[4].split(",") if alt != "*"]
-    common = [("QD2", "QD", 2.0, -1)]
+    common = [("QD2", "QD", 2.0, -1), ("QUAL30", "QUAL", 30.0, -1)]
     snps = [
         *common,
         ("FS60", "FS", 60.0, 1),
         ("MQ40", "MQ", 40.0, -1),
         ("MQRankSum-12.5", "MQRankSum", -12.5, -1),
-        ("QUAL30", "QUAL", 30.0, -1),
         ("ReadPosRankSum-8", "ReadPosRankSum", -8.0, -1),
         ("SOR3", "SOR", 3.0, 1),
     ]
