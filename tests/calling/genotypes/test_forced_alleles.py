@@ -23,6 +23,7 @@ from hapgpu.calling.options import VariantOptions
 from tests.calling.genotypes.made_sites import (
     MadeSite,
     call_sites_of,
+    genotypes_of,
     phreds_of,
     random_sites,
 )
@@ -45,7 +46,8 @@ def kept_of(
     sites: Sequence[MadeSite], forced: Sequence[str], options: VariantOptions = STRICT
 ) -> KeptAlleles:
     samples = len(sites[0].samples)
-    return kept_alleles(forced_sites(sites, forced), phreds_of(sites), samples, options)
+    genotypes = genotypes_of([len(site.alleles) for site in sites])
+    return kept_alleles(forced_sites(sites, forced), phreds_of(sites), samples, options, genotypes)
 
 
 def site_of(start: int, alleles: str, phreds: str) -> MadeSite:

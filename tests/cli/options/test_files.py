@@ -49,7 +49,8 @@ def _is_file(hint: Any) -> bool:
     kind = str(hint.__origin__)
     info = hint.__metadata__[0]
     is_name = "str" in kind and ("standard input" in info.help or "VCF" in info.help)
-    return "Path" in kind or is_name or str(info.metavar).startswith("FILE|")
+    is_file = "Path" in kind or "NamedFile" in kind or is_name
+    return is_file or str(info.metavar).startswith("FILE|")
 
 
 @pytest.fixture
