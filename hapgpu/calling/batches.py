@@ -466,7 +466,7 @@ class Annotations:
     allele_depths
         int32 rows, v * n of them: AD.
     values
-        float64[v, k]: the fields of `calling.genotypes.annotation_fields.FIELDS`, in its order.
+        float64[v, k]: the fields of `calling.annotations.fields.FIELDS`, in its order.
     strand_depths
         int64[v, n, 4]: reads of REF, forward and reverse, and of ALTs, forward and reverse.
     mapping_qualities

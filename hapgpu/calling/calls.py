@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.called_variants import CalledVariants
 from hapgpu.arrays.ragged import Ragged, row_texts
+from hapgpu.calling.annotations.fields import DEFAULT_FIELDS, FIELDS
 from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import DEFAULT_FIELDS, FIELDS
 from hapgpu.calling.genotypes.calls import NO_CALL
 from hapgpu.calling.segment_calls import SegmentRecords
 

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import lengths_of
+from hapgpu.calling.annotations.annotator import annotations_of
 from hapgpu.calling.batches import (
     LEAD,
     Annotations,
@@ -32,7 +33,6 @@ from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.forced_events import RegionAlleles
 from hapgpu.calling.events.spans import ANY_UNIT, LONGEST_UNIT
 from hapgpu.calling.events.trimming import trimmed_to_variants
-from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.genotypes.calls import called_variants
 from hapgpu.calling.genotypes.contamination import (
     sample_fractions,

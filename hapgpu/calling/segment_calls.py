@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import lengths_of
+from hapgpu.calling.annotations.fields import enabled_fields
 from hapgpu.calling.assembly.haplotypes import AT_LIMIT, LEFT, NOT_ASSEMBLED, UNROLLED
 from hapgpu.calling.batches import (
     ActiveRegions,
@@ -24,7 +25,6 @@ from hapgpu.calling.batches import (
     TrimmedRegions,
     VariantCalls,
 )
-from hapgpu.calling.genotypes.annotation_fields import enabled_fields
 from hapgpu.calling.genotypes.calls import NO_CALL
 from hapgpu.calling.genotypes.likelihoods import PreparedReads
 from hapgpu.calling.genotypes.site_reads import (

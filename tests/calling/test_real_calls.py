@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hapgpu.calling.annotations.annotator import annotations_of
+from hapgpu.calling.annotations.fields import FIELDS, enabled_fields
+from hapgpu.calling.annotations.selection import SUPPORTED
 from hapgpu.calling.assembly.assembler import assembled_haplotypes
 from hapgpu.calling.batches import ActiveRegions, RegionHaplotypes, TrimmedRegions
 from hapgpu.calling.events.alleles import call_sites
 from hapgpu.calling.events.trimming import trimmed_to_variants
-from hapgpu.calling.genotypes.annotation_fields import FIELDS, enabled_fields
-from hapgpu.calling.genotypes.annotation_selection import SUPPORTED
-from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.genotypes.calls import called_variants
 from hapgpu.calling.genotypes.kept_alleles import pseudo_counts
 from hapgpu.calling.genotypes.site_reads import site_reads

@@ -30,6 +30,7 @@ PLACEHOLDERS: Final = {
 }
 OTHER_VALUES: Final = {
     "--method": "the algorithms of a method of bench",
+    "--ploidy": "also of pools, under GATK's name, too, in call",
     "--targets-file": "several files or intervals, as in GATK, in call",
     "--reads": "of any kind in bench, aligned in report",
 }

@@ -21,7 +21,7 @@ UNREAD: Final = "adds a result or a bit that no stage reads"
 _TABLE: Final = {
     SPEED: """
         calling.regions.active_regions: ROOM_BEFORE MAX_ROOM_BEFORE ROOM_AFTER
-        calling.genotypes.rank_sums: _STEPS
+        calling.annotations.rank_sums: _STEPS
         calling.batches: REFERENCE_ROOM LEAD
         calling.pipeline: _ALIGNER
         calling.reads.read_order: _RUN
@@ -77,7 +77,7 @@ _TABLE: Final = {
         realign.pipeline: _PAIRS_PER_BATCH _BATCH_BASES _MAX_REWRITING_THREADS
     """,
     ROOM: """
-        calling.genotypes.rank_sums: _MAX_EXACT
+        calling.annotations.rank_sums: _MAX_EXACT
         pairhmm.reads.tandem_repeats: PADDING
         calling.assembly.assembler: _ROWS _TEXT
         calling.assembly.haplotypes: _PATHS _TEXT

@@ -12,8 +12,8 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import memory_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.calling.annotations.fields import ALLELE_RANK_SUMS
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import ALLELE_RANK_SUMS
 from hapgpu.calling.record_columns import NO_REFERENCE, NO_SCORE
 from hapgpu.io.text.builder import TextBuilder, put_all, put_byte, put_integer
 from hapgpu.io.text.fields import text_of

@@ -12,8 +12,8 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.calling.annotations.fields import EnabledFields
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import EnabledFields
 from hapgpu.calling.output.allele_texts import field_text
 from hapgpu.calling.output.filters import filters_of
 from hapgpu.calling.output.record_layout import INTEGERS, RecordLayout, text_fields

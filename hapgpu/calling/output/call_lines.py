@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import Memory, memory_of
-from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import (
+from hapgpu.calling.annotations.fields import (
     DEFAULT_FIELDS,
     FORMAT_FIELDS,
     INFO_FIELDS,
     MIN_INBREEDING_SAMPLES,
     EnabledFields,
 )
+from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.options import MAX_QUALITY, GenomicOptions
 from hapgpu.calling.output.call_columns import CallColumns, put_counts, put_place, put_strands
 from hapgpu.calling.output.filters import filter_definitions

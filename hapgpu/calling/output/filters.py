@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import FIELDS
 from hapgpu.io.text.numbers import in_units
 from hapgpu.runtime.jit import njit
 

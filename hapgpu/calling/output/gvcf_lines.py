@@ -12,8 +12,8 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import Memory, memory_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
+from hapgpu.calling.annotations.fields import DEFAULT_GENOMIC_FIELDS, EnabledFields
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import DEFAULT_GENOMIC_FIELDS, EnabledFields
 from hapgpu.calling.output.call_columns import CallColumns, put_counts, put_place, put_strands
 from hapgpu.calling.output.info_fields import put_info
 from hapgpu.calling.output.phasing import UNPHASED, Phasing

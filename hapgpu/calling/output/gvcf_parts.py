@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.calling.annotations.fields import DEFAULT_GENOMIC_FIELDS, EnabledFields
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import DEFAULT_GENOMIC_FIELDS, EnabledFields
 from hapgpu.calling.options import GenomicOptions
 from hapgpu.calling.output.block_lines import NO_LINES, empty_lines, item_lines
 from hapgpu.calling.output.gvcf_lines import record_lines

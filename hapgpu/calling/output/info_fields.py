@@ -9,7 +9,7 @@ import numpy as np
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import Memory
-from hapgpu.calling.genotypes.annotation_fields import FIELDS
+from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.output.call_columns import CallColumns
 from hapgpu.calling.output.record_layout import (
     ALLELE_NUMBER,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
-from hapgpu.calling.genotypes.annotation_fields import (
+from hapgpu.calling.annotations.fields import (
     FIELDS,
     HEADER_ONLY,
     EnabledFields,

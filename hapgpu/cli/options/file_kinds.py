@@ -98,6 +98,7 @@ KNOWN_VARIANTS: Final = _expected("VCF (known variants), compressed by bgzip", "
 FRACTIONS: Final = _expected(
     "lines of SAMPLE, tab, FRACTION", "", takes_empty=True, takes_text=True
 )
+DRAGSTR: Final = _expected("text (DRAGstr parameters)", "", takes_empty=True, takes_text=True)
 BATCHES: Final = _expected("text batches", "text batches", takes_text=True)
 ANCHORS: Final = _expected("NumPy arrays (.npz, the anchors)", "npz")
 RESULTS: Final = _expected(

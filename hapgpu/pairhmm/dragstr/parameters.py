@@ -63,7 +63,7 @@ class DragstrParameters:
     def at(
         self, table: NDArray[np.float64], periods: NDArray[np.int64], copies: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return float64[k]: the values of a table for int64[k] `periods` and `copies`."""
+        """Return float64[k]: values of `table`, float64[p, c], for int64[k] `periods`, `copies`."""
         rows, columns = np.array(table.shape) - 1
         values: NDArray[np.float64] = table[
             np.minimum(periods - 1, rows), np.minimum(copies - 1, columns)

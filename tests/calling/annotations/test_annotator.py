@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from hapgpu.calling.batches import Annotations
-from hapgpu.calling.genotypes.annotation_fields import (
+from hapgpu.calling.annotations.annotator import annotations_of
+from hapgpu.calling.annotations.fields import (
     ALLELE_RANK_SUMS,
     DEFAULT_FIELDS,
     DEFAULT_GENOMIC_FIELDS,
@@ -16,8 +16,8 @@ from hapgpu.calling.genotypes.annotation_fields import (
     EnabledFields,
     enabled_fields,
 )
-from hapgpu.calling.genotypes.annotation_selection import SUPPORTED
-from hapgpu.calling.genotypes.annotations import annotations_of
+from hapgpu.calling.annotations.selection import SUPPORTED
+from hapgpu.calling.batches import Annotations
 from hapgpu.calling.options import AnnotationOptions
 from hapgpu.calling.record_columns import NO_REFERENCE, NO_SCORE, AlleleAnnotations
 from tests.calling.annotations import reference

@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.calling.genotypes.heterozygosity import excess_heterozygosity, genotype_row, right_tail
+from hapgpu.calling.annotations.heterozygosity import (
+    excess_heterozygosity,
+    genotype_row,
+    right_tail,
+)
 from tests.calling.annotations import reference
 from tests.calling.made_calls import likelihood_calls
 

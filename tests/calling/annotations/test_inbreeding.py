@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.calling.genotypes.heterozygosity import (
+from hapgpu.calling.annotations.heterozygosity import (
     excess_heterozygosity,
     inbreeding_coefficients,
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.genotypes.annotations import quality_by_depth
+from hapgpu.calling.annotations.annotator import quality_by_depth
 from tests.calling.annotations import reference
 from tests.calling.made_calls import joined, likelihood_calls
 

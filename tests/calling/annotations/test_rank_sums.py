@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hapgpu.calling.annotations.rank_sums import MISSING, normal_quantile, rank_sums
 from hapgpu.calling.genotypes.evidence import ALTERNATE, NEITHER, REFERENCE
-from hapgpu.calling.genotypes.rank_sums import MISSING, normal_quantile, rank_sums
 from tests.calling.annotations import reference
 from tests.example_counts import many
 

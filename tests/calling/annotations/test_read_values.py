@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hapgpu.calling.genotypes.rank_sums import MISSING
-from hapgpu.calling.genotypes.read_values import values_at
+from hapgpu.calling.annotations.rank_sums import MISSING
+from hapgpu.calling.annotations.read_values import values_at
 from hapgpu.cigar.encoding import parse_cigar
 from tests.calling.made_calls import joined, made_reads, query_length, reference_length
 

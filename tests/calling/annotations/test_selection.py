@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.calling.genotypes.annotation_fields import (
+from hapgpu.calling.annotations.fields import (
     FORMAT_FIELDS,
     INFO_FIELDS,
     enabled_fields,
 )
-from hapgpu.calling.genotypes.annotation_selection import (
+from hapgpu.calling.annotations.selection import (
     SUPPORTED,
     UNSUPPORTED,
     AnnotationSwitches,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hapgpu.calling.genotypes.strand_bias import fisher_p, odds_ratio, strand_statistics
+from hapgpu.calling.annotations.strand_bias import fisher_p, odds_ratio, strand_statistics
 from tests.calling.annotations import reference
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.calling.annotations.tandem_repeats import tandem_repeats
 from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.genotypes.tandem_repeats import tandem_repeats
 from hapgpu.haplotypes.batches import ReferenceSlice
 from tests.calling.made_calls import likelihood_calls
 

@@ -10,7 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from hapgpu.arrays.ragged import Ragged, offsets_of
+from hapgpu.arrays.ragged import Ragged, lengths_of, offsets_of
 from hapgpu.calling.batches import CallSites, ForcedEvents, VariantCalls
 from hapgpu.calling.genotypes.calls import variants_of
 from hapgpu.calling.genotypes.forced_alleles import called_given, with_forced_alleles
@@ -208,7 +208,9 @@ def test_alleles_that_agree(event: tuple[int, str, str, bool], expected: str) ->
 
 def called(sites: CallSites, made: Sequence[MadeSite]) -> VariantCalls:
     phreds = phreds_of(made)
-    return variants_of(sites, phreds, kept_alleles(sites, phreds, 1, STRICT), 1)
+    genotypes = genotypes_of(lengths_of(sites.allele_offsets).tolist())
+    kept = kept_alleles(sites, phreds, 1, STRICT, genotypes)
+    return variants_of(sites, phreds, kept, 1, genotypes)
 
 
 def test_count_of_called_alleles() -> None:

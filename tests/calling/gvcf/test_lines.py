@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import FIELDS
 from hapgpu.calling.output.block_lines import item_lines, position_lines
 from hapgpu.calling.output.gvcf_lines import record_lines
 from hapgpu.calling.output.phasing import UNPHASED, Phasing

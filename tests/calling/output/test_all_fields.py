@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import (
+from hapgpu.calling.annotations.annotator import annotations_of
+from hapgpu.calling.annotations.fields import (
     ALLELE_RANK_SUMS,
     FIELDS,
     EnabledFields,
     enabled_fields,
 )
-from hapgpu.calling.genotypes.annotation_selection import SUPPORTED
-from hapgpu.calling.genotypes.annotations import annotations_of
+from hapgpu.calling.annotations.selection import SUPPORTED
+from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.options import AnnotationOptions
 from hapgpu.calling.output import allele_texts, call_lines, gvcf_lines
 from hapgpu.calling.output.phasing import UNPHASED, Phasing

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.calling.annotations.fields import FIELDS
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import FIELDS
 from hapgpu.calling.output import block_lines, call_lines, gvcf_lines
 from hapgpu.calling.output.phasing import Phasing
 from hapgpu.calling.output.reference_blocks import Items

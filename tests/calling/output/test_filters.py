@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hapgpu.arrays.ragged import Ragged
+from hapgpu.calling.annotations.annotator import annotations_of
+from hapgpu.calling.annotations.fields import FIELDS, enabled_fields
 from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import FIELDS, enabled_fields
-from hapgpu.calling.genotypes.annotations import annotations_of
 from hapgpu.calling.options import AnnotationOptions
 from hapgpu.calling.output.call_lines import call_lines
 from hapgpu.calling.output.filters import FILTERS, filters_of

@@ -15,15 +15,15 @@ import numpy as np
 import pytest
 
 from hapgpu.arrays.ragged import Ragged, offsets_of
-from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import ALLELE_RANK_SUMS, FIELDS, enabled_fields
-from hapgpu.calling.genotypes.annotation_selection import SUPPORTED
-from hapgpu.calling.genotypes.annotations import quality_by_depth
-from hapgpu.calling.genotypes.heterozygosity import (
+from hapgpu.calling.annotations.annotator import quality_by_depth
+from hapgpu.calling.annotations.fields import ALLELE_RANK_SUMS, FIELDS, enabled_fields
+from hapgpu.calling.annotations.heterozygosity import (
     excess_heterozygosity,
     inbreeding_coefficients,
 )
-from hapgpu.calling.genotypes.strand_bias import strand_statistics
+from hapgpu.calling.annotations.selection import SUPPORTED
+from hapgpu.calling.annotations.strand_bias import strand_statistics
+from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.options import AnnotationOptions
 from hapgpu.calling.output.call_lines import call_lines
 from hapgpu.calling.output.gvcf_lines import record_lines

@@ -7,13 +7,13 @@ from pathlib import Path
 import pysam
 import pytest
 
-from hapgpu.calling.genotypes.annotation_fields import (
+from hapgpu.calling.annotations.fields import (
     DEFAULT_FIELDS,
     FIELDS,
     INFO_FIELDS,
     enabled_fields,
 )
-from hapgpu.calling.genotypes.annotation_selection import SUPPORTED
+from hapgpu.calling.annotations.selection import SUPPORTED
 from hapgpu.calling.options import AnnotationOptions
 from hapgpu.calling.output.call_lines import calls_header
 from hapgpu.errors import OutputError

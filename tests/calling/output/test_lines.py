@@ -13,14 +13,16 @@ import numpy as np
 import pysam
 import pytest
 
-from hapgpu.calling.batches import Annotations, VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import (
+from hapgpu.calling.annotations.annotator import annotations_of
+from hapgpu.calling.annotations.fields import (
     DEFAULT_FIELDS,
     FIELDS,
     INFO_FIELDS,
 )
-from hapgpu.calling.genotypes.annotations import annotations_of
+from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.output.call_lines import call_lines, calls_header
+from hapgpu.calling.output.filters import low_qualities
+from hapgpu.calling.record_columns import RecordMarks
 from tests.calling.made_calls import made_calls
 
 CONTIGS = {"chr1": 100_000, "HLA-A*01:01:01:01": 3503}
@@ -184,7 +186,10 @@ def test_records_of_given_alleles(quality: float, expected: str, filter_: str) -
     values[:, [field.name for field in FIELDS].index("QD")] = quality / 9
     calls = replace(calls, qualities=np.full(len(calls), quality))
     rows = np.ones(len(calls), np.bool_)
-    text = call_lines("chr1", calls, replace(annotations, values=values), rows, 30.0).decode()
+    marks = replace(RecordMarks.none(len(calls)), filters=low_qualities(calls, 30.0))
+    text = call_lines(
+        "chr1", calls, replace(annotations, values=values, marks=marks), rows
+    ).decode()
     for line in text.splitlines():
         columns = line.split("\t")
         assert columns[5:7] == [expected, filter_]
@@ -196,6 +201,6 @@ def test_records_of_given_alleles(quality: float, expected: str, filter_: str) -
 def test_the_header_declares_lowqual_for_given_alleles() -> None:
     words = (CONTIGS, NAMES, "hapgpu call a.bam", "1.0")
     assert b"##FILTER" not in calls_header(*words)
-    for is_genomic in (False, True):
-        header = calls_header(*words, has_given=True, is_genomic=is_genomic)
+    for fields in (DEFAULT_FIELDS, DEFAULT_GENOMIC_FIELDS):
+        header = calls_header(*words, fields=replace(fields, has_low_quality=True))
         assert header.count(b"##FILTER=<ID=LowQual,Description=") == 1

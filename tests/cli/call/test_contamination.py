@@ -8,7 +8,7 @@ import pysam
 import pytest
 
 from tests.cli.call.command import Inputs, called, records_in, status_of, text_of
-from tests.cli.call.test_gvcf import covered_in
+from tests.cli.call.genomic.test_gvcf import covered_in
 from tests.cli.in_process import error_of_command
 from tests.haplotypes.made_references import random_text
 from tests.simulation.made_samples import made_sample

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from hapgpu.calling.genotypes.annotation_selection import AnnotationSwitches
+from hapgpu.calling.annotations.selection import AnnotationSwitches
 from hapgpu.cli.options.effects import NoEffect
 
 _PANEL: Final = "Annotations"

@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 from typing import NamedTuple
 
-from hapgpu.calling.genotypes.annotation_selection import selected_annotations
+from hapgpu.calling.annotations.selection import selected_annotations
 from hapgpu.calling.genotypes.contamination_file import read_fractions
 from hapgpu.calling.options import (
     AnnotationOptions,

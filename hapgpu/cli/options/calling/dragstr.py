@@ -8,9 +8,10 @@ from typing import Annotated, Final
 
 import typer
 
+from hapgpu.cli.options.file_kinds import DRAGSTR
 from hapgpu.cli.options.files import Read
 
-DRAGSTR_FILES: Final = (Read("dragstr_params_path"),)
+DRAGSTR_FILES: Final = (Read("dragstr_params_path", expected=DRAGSTR),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,16 @@ from numpy.typing import NDArray
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, lengths_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.calling.annotations.allele_specific import ALLELE_FIELDS, allele_annotations
+from hapgpu.calling.annotations.fields import DEFAULT_FIELDS, FIELDS, EnabledFields
+from hapgpu.calling.annotations.heterozygosity import (
+    excess_heterozygosity,
+    inbreeding_coefficients,
+)
+from hapgpu.calling.annotations.rank_sums import rank_sums
+from hapgpu.calling.annotations.read_values import RANK_SUMS, RankedValues
+from hapgpu.calling.annotations.strand_bias import strand_statistics
+from hapgpu.calling.annotations.tandem_repeats import tandem_repeats
 from hapgpu.calling.batches import (
     Annotations,
     CallSites,
@@ -18,18 +28,8 @@ from hapgpu.calling.batches import (
     SegmentReads,
     VariantCalls,
 )
-from hapgpu.calling.genotypes.allele_specific import ALLELE_FIELDS, allele_annotations
-from hapgpu.calling.genotypes.annotation_fields import DEFAULT_FIELDS, FIELDS, EnabledFields
 from hapgpu.calling.genotypes.calls import NO_CALL
 from hapgpu.calling.genotypes.evidence import ReadEvidence, Support, support_of
-from hapgpu.calling.genotypes.heterozygosity import (
-    excess_heterozygosity,
-    inbreeding_coefficients,
-)
-from hapgpu.calling.genotypes.rank_sums import rank_sums
-from hapgpu.calling.genotypes.read_values import RANK_SUMS, RankedValues
-from hapgpu.calling.genotypes.strand_bias import strand_statistics
-from hapgpu.calling.genotypes.tandem_repeats import tandem_repeats
 from hapgpu.runtime.jit import njit
 
 _MAX_RATIO: Final = 35.0

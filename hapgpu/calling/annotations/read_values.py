@@ -12,8 +12,8 @@ from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged import Ragged, lengths_of
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.calling.annotations.rank_sums import MISSING
 from hapgpu.calling.batches import CallSites, ReadsAtSites, RegionReads
-from hapgpu.calling.genotypes.rank_sums import MISSING
 from hapgpu.cigar.encoding import HARD_CLIP, INSERTION
 from hapgpu.io.bam.constants import QUERY_OPERATIONS, REFERENCE_OPERATIONS
 from hapgpu.runtime.jit import njit, njit_inlined

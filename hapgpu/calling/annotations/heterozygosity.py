@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.ragged_view import RaggedView, read_only, view_of
+from hapgpu.calling.annotations.fields import MIN_INBREEDING_SAMPLES
 from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import MIN_INBREEDING_SAMPLES
 from hapgpu.calling.ploidies import DIPLOID
 from hapgpu.runtime.jit import njit
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from hapgpu.calling.genotypes.annotation_fields import (
+from hapgpu.calling.annotations.fields import (
     FORMAT_OF_CLASSES,
     GENOMIC_INFO_OF_CLASSES,
     INFO_OF_CLASSES,

@@ -7,11 +7,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from hapgpu.calling.annotations.fields import ALLELE_RANK_SUMS
+from hapgpu.calling.annotations.rank_sums import allele_rank_sums
+from hapgpu.calling.annotations.read_values import RankedValues
 from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.genotypes.annotation_fields import ALLELE_RANK_SUMS
 from hapgpu.calling.genotypes.evidence import MIN_READS, NEITHER, NO_MAPPING_QUALITY, ReadEvidence
-from hapgpu.calling.genotypes.rank_sums import allele_rank_sums
-from hapgpu.calling.genotypes.read_values import RankedValues
 from hapgpu.calling.record_columns import NO_REFERENCE, NO_SCORE, AlleleAnnotations
 
 ALLELE_FIELDS: Final = (*ALLELE_RANK_SUMS, "AS_RAW_MQ", "AS_SB_TABLE")

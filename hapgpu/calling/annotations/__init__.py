@@ -1,0 +1,1 @@
+"""Annotations of calls: depths and statistics of INFO and FORMAT."""
