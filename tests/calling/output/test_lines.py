@@ -16,6 +16,7 @@ import pytest
 from hapgpu.calling.annotations.annotator import annotations_of
 from hapgpu.calling.annotations.fields import (
     DEFAULT_FIELDS,
+    DEFAULT_GENOMIC_FIELDS,
     FIELDS,
     INFO_FIELDS,
 )
