@@ -21,7 +21,9 @@ from hapgpu.benchmark.measurement import Measurement, measuring, plan, thread_va
 from hapgpu.benchmark.tiled_reads import ChosenReads, TiledFiles, name_of_tiles, tiled_files
 from hapgpu.benchmark.whole_runs import WHOLE_RUN, CommandRun, Statistics, WholeRun
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.pipeline import PAIR_HMM, CallInputs, CallSession, write_calls
+from hapgpu.calling.pipeline import write_calls
+from hapgpu.calling.session import CallInputs, CallSession
+from hapgpu.calling.worker import PAIR_HMM
 from hapgpu.io.genome.fasta import read_fasta
 from hapgpu.io.genome.regions import EVERYTHING, Region, RegionChoice
 from hapgpu.io.vcf.records import VcfRecord

@@ -20,10 +20,10 @@ from hapgpu.arrays.arguments import (
 from hapgpu.arrays.called_variants import not_empty
 from hapgpu.calling.calls import Calls, calls_of, no_calls
 from hapgpu.calling.options import AssemblyOptions, CallOptions, VariantOptions
-from hapgpu.calling.pipeline import CallInputs, CallSession
 from hapgpu.calling.ploidies import MAX_PLOIDY, Ploidies
 from hapgpu.calling.reads.segments import EmptyIntervals
 from hapgpu.calling.segment_calls import SegmentCalls
+from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.io.genome.regions import choice_of
 from hapgpu.pairhmm.options import PcrModel
 from hapgpu.runtime.pipeline import ordered_results

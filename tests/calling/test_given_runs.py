@@ -9,7 +9,8 @@ import pysam
 import pytest
 
 from hapgpu.calling.options import CallOptions, VariantOptions
-from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
+from hapgpu.calling.pipeline import write_calls
+from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.io.genome.regions import RegionChoice, parse_region
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.statistics import RunStatistics

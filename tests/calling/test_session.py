@@ -9,8 +9,9 @@ import pytest
 from hapgpu.calling import segment_calls
 from hapgpu.calling.batches import SegmentReads
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
+from hapgpu.calling.pipeline import write_calls
 from hapgpu.calling.reads import segment_reader
+from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.io.genome.regions import RegionChoice, parse_region
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.statistics import RunStatistics

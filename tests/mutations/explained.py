@@ -23,7 +23,7 @@ _TABLE: Final = {
         calling.regions.active_regions: ROOM_BEFORE MAX_ROOM_BEFORE ROOM_AFTER
         calling.annotations.rank_sums: _STEPS
         calling.batches: REFERENCE_ROOM LEAD
-        calling.pipeline: _ALIGNER
+        calling.worker: _ALIGNER
         calling.reads.read_order: _RUN
         calling.reads.segment_reader: _BATCH_BASES _MAX_BASES _MAX_ALL_BASES _SHORT
         calling.reads.segments: _MAX_BASES _MIN_BASES _SEGMENTS_PER_WORKER

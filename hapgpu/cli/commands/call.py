@@ -154,7 +154,8 @@ def call(
     sample (SM of the read groups), bgzipped and indexed if the name of the output ends in .gz.
     Secondary, duplicate and QC-fail reads are excluded.
     """
-    from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
+    from hapgpu.calling.pipeline import write_calls
+    from hapgpu.calling.session import CallInputs, CallSession
     from hapgpu.cli.options.calling.chosen import Choices, call_options
     from hapgpu.cli.options.calling.known_inputs import known_files
     from hapgpu.cli.options.checks import given_regions

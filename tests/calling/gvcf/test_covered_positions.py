@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hapgpu.calling.options import BANDS, CallOptions, GenomicOptions, VariantOptions
-from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
+from hapgpu.calling.pipeline import write_calls
 from hapgpu.calling.ploidies import Ploidies, PloidyRegion
+from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.io.genome.regions import Region, RegionChoice
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.statistics import RunStatistics

@@ -11,8 +11,9 @@ import pysam
 import pytest
 
 from hapgpu.calling.options import CallOptions, GenomicOptions, VariantOptions
-from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
+from hapgpu.calling.pipeline import write_calls
 from hapgpu.calling.ploidies import DIPLOID_EVERYWHERE, Ploidies, PloidyRegion
+from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.errors import UsageError
 from hapgpu.io.genome.regions import Region, RegionChoice, parse_region
 from hapgpu.runtime.devices import CpuDevice

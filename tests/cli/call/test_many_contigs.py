@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pysam
 import pytest
 
-from hapgpu.calling.pipeline import SegmentWorker
+from hapgpu.calling.worker import SegmentWorker
 from hapgpu.genotyping.reads import inputs
 from hapgpu.io.genome.reference import ReferenceFasta
 from tests.cli.call.command import called, records_in

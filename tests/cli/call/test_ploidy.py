@@ -10,8 +10,9 @@ import pytest
 
 from hapgpu import call
 from hapgpu.calling.options import CallOptions, VariantOptions
-from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
+from hapgpu.calling.pipeline import write_calls
 from hapgpu.calling.ploidies import Ploidies, PloidyRegion
+from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.io.genome.regions import Region
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.statistics import RunStatistics

@@ -12,8 +12,9 @@ import pysam
 import pytest
 
 from hapgpu.calling.options import CallOptions
-from hapgpu.calling.pipeline import CallInputs, CallSession, write_calls
+from hapgpu.calling.pipeline import write_calls
 from hapgpu.calling.reads import segment_reader, windows
+from hapgpu.calling.session import CallInputs, CallSession
 from hapgpu.io.genome.regions import EVERYTHING, RegionChoice, parse_region
 from hapgpu.runtime.devices import CpuDevice
 from hapgpu.runtime.statistics import RunStatistics
