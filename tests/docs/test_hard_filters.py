@@ -11,7 +11,7 @@ import pytest
 
 from tests.docs.pages import blocks, read_page
 
-PAGES = ("docs/commands/call.md", "docs/pipelines.md", "docs/tutorial.md")
+PAGES = ("docs/commands/call.md", "docs/tutorial.md")
 COMMAND = re.compile(r"bcftools filter -s hard -e '([^']+)'")
 HEADER = """##fileformat=VCFv4.2
 ##contig=<ID=1,length=1000>
