@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 from hapgpu.calling.batches import (
     Segment,
 )
+from hapgpu.calling.known.names import flags_of
 from hapgpu.calling.output.call_lines import calls_header
 from hapgpu.calling.output.gvcf_parts import GvcfPart, JoinedLines
-from hapgpu.calling.output.known_names import flags_of
 from hapgpu.calling.output.realigned_records import (
     RealignedOutput,
 )

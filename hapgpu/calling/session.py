@@ -17,9 +17,10 @@ from hapgpu.calling.genotypes.contamination import (
     sample_fractions,
     warn_of_other_samples,
 )
+from hapgpu.calling.known.indexed_copies import by_position
+from hapgpu.calling.known.names import KnownFile, check_known
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.gvcf_parts import empty_blocks
-from hapgpu.calling.output.known_names import KnownFile, check_known
 from hapgpu.calling.output.realigned_records import (
     RealignedRecords,
     realigned_header,
@@ -133,7 +134,6 @@ class CallSession(Closeable):
     ) -> None:
         self.reference = inputs.reference
         self.options = options
-        self.known = tuple(inputs.known)
         self._devices = devices
         self._threads = threads
         self._stages = [stages_on(device, options.assembly) for device in devices]
@@ -155,6 +155,7 @@ class CallSession(Closeable):
                 name = "--bp-resolution" if options.genomic.is_per_position else "--gvcf"
                 raise UsageError(f"{name}: {count} samples; call each sample alone (--sample-name)")
             warn_of_other_samples(options.contamination, self._reads.samples)
+            self.known = tuple(by_position(file, stack) for file in inputs.known)
             for file in self.known:
                 check_known(file, self._reads.contigs)
             self._intervals = self._reads.intervals(inputs.regions, inputs.intervals)

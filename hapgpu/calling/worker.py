@@ -32,9 +32,9 @@ from hapgpu.calling.genotypes.forced_alleles import called_given, with_forced_al
 from hapgpu.calling.genotypes.genotype_tables import most_alleles
 from hapgpu.calling.genotypes.likelihoods import prepared_reads, read_likelihoods
 from hapgpu.calling.genotypes.site_reads import site_reads
+from hapgpu.calling.known.names import KnownFile, KnownVariants, flags_of
 from hapgpu.calling.options import CallOptions
 from hapgpu.calling.output.filters import low_qualities
-from hapgpu.calling.output.known_names import KnownFile, KnownVariants, flags_of
 from hapgpu.calling.output.realigned_records import (
     RealignedRecords,
 )

@@ -134,7 +134,7 @@ _BARE = _input("reference.fa", "fasta")
 _REFERENCE = _input("reference.fa", "fasta", ".fai")
 _BGZIPPED = _input("reference.fa.gz", "fasta", ".fai", ".gzi")
 _SITES = _input("sites.vcf.gz", "vcf bcf", ".tbi", standard=True)
-_ALLELES = _input("sites.vcf.gz", "vcf bcf", ".tbi")
+_GIVEN_ALLELES = _input("sites.vcf.gz", "vcf bcf", ".tbi")
 _TARGETS = _input("targets.bed", "bed")
 _INTERVALS = _input("targets.bed", "bed vcf bcf")
 _FM_INDEX = _input("kept.hgx", "hgx fasta")
@@ -264,7 +264,7 @@ COMMANDS: Final = (
     Command(
         "call_alleles",
         "call {reads} {reference} --alleles {alleles}",
-        {"reads": _BAM, "reference": _REFERENCE, "alleles": _ALLELES},
+        {"reads": _BAM, "reference": _REFERENCE, "alleles": _GIVEN_ALLELES},
         "out.vcf",
         selects="sites",
     ),

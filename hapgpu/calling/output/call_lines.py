@@ -20,11 +20,11 @@ from hapgpu.calling.annotations.fields import (
     EnabledFields,
 )
 from hapgpu.calling.batches import Annotations, VariantCalls
+from hapgpu.calling.known.names import DBSNP
 from hapgpu.calling.options import MAX_QUALITY, GenomicOptions
 from hapgpu.calling.output.call_columns import CallColumns, put_counts, put_place, put_strands
 from hapgpu.calling.output.filters import filter_definitions
 from hapgpu.calling.output.info_fields import put_info
-from hapgpu.calling.output.known_names import DBSNP
 from hapgpu.calling.output.record_layout import UNPHASED, RecordLayout, record_layout
 from hapgpu.io.text.builder import TextBuilder, put_byte
 from hapgpu.io.text.columns import put_row

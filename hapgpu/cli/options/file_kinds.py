@@ -94,7 +94,7 @@ INTERVALS: Final = _expected(
     takes_empty=True,
     takes_text=True,
 )
-KNOWN_VARIANTS: Final = _expected("VCF (known variants), compressed by bgzip", "VCF")
+KNOWN_VARIANTS: Final = _expected("VCF (known variants)", "VCF")
 FRACTIONS: Final = _expected(
     "lines of SAMPLE, tab, FRACTION", "", takes_empty=True, takes_text=True
 )

@@ -134,6 +134,8 @@ def _check_index(path: str, head: FileHead) -> None:
         _check_fasta_index(path, head)
     elif head.kind in _INDEX_SUFFIXES:
         if head.kind == "VCF" and not is_bgzf(head.packed):
+            if not head.is_plain_gzip:
+                return  # a run makes an indexed copy of text
             raise InputError(f"{path}: not compressed by bgzip; {_compress_vcf(path, head)}")
         index = index_beside(Path(path), _INDEX_SUFFIXES[head.kind])
         if index is None:

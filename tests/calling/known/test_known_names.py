@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hapgpu.calling.output.indexed_vcf import IndexedVcf
-from hapgpu.calling.output.known_names import (
+from hapgpu.calling.known.indexed_vcf import IndexedVcf
+from hapgpu.calling.known.names import (
     DBSNP,
     KnownFile,
     KnownVariants,

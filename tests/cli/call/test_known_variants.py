@@ -11,7 +11,7 @@ import pysam
 import pytest
 
 from tests.calling.known.made_known import known_file
-from tests.cli.call.command import Inputs, called, make_inputs, records_in, status_of
+from tests.cli.call.command import Inputs, called, make_inputs, records_in, status_of, text_of
 from tests.cli.in_process import error_of_command
 
 REGION = ("-r", "chr20:5000-15500")
@@ -113,13 +113,29 @@ def refused(
     return error_of_command("call", capsys)
 
 
+def test_a_text_is_indexed_for_the_run(
+    example: Inputs, known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As by GATK; nothing is left beside the file, and a text that is not sorted is refused."""
+    plain, out, expected = (tmp_path / name for name in ("plain.vcf", "out.vcf", "expected.vcf"))
+    plain.write_bytes(gzip.decompress(known.read_bytes()))
+    assert status_of(*example, *REGION, "--dbsnp", plain, "-o", out) == 0
+    assert status_of(*example, *REGION, "--dbsnp", known, "-o", expected) == 0
+    assert text_of(out) == text_of(expected)
+    assert {path.name for path in tmp_path.iterdir()} == {"plain.vcf", "out.vcf", "expected.vcf"}
+    lines = plain.read_text().splitlines(keepends=True)
+    header = [line for line in lines if line.startswith("#")]
+    plain.write_text("".join([*header, *reversed(lines[len(header) :])]))
+    capsys.readouterr()
+    error = refused(example, plain, capsys)
+    assert f"{plain}: cannot be indexed (its records are not sorted); run: bcftools sort" in error
+
+
 def test_files_that_are_not_read(
     example: Inputs, known: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plain = tmp_path / "plain.vcf"
     plain.write_bytes(gzip.decompress(known.read_bytes()))
-    error = refused(example, plain, capsys)
-    assert f"{plain}: not compressed by bgzip; run: bcftools view -Oz -o {plain}.gz" in error
     gzipped = tmp_path / "gzipped.vcf.gz"
     gzipped.write_bytes(gzip.compress(plain.read_bytes()))
     assert "not compressed by bgzip; run: bcftools view -Oz" in refused(example, gzipped, capsys)

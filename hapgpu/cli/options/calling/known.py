@@ -71,7 +71,7 @@ class KnownOptions:
         typer.Option(
             "--dbsnp",
             metavar="VCF",
-            help="Write IDs of these variants, bgzipped and indexed, and the flag DB.",
+            help="Write IDs of these variants, and the flag DB; indexed if compressed.",
             rich_help_panel=_OUTPUT,
         ),
     ] = None

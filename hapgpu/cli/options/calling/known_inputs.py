@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hapgpu.calling.output.known_names import DBSNP, KnownFile
+from hapgpu.calling.known.names import DBSNP, KnownFile
 from hapgpu.cli.options.calling.known import KnownOptions
 
 

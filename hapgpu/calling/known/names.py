@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.calling.batches import VariantCalls
-from hapgpu.calling.output.indexed_vcf import IndexedVcf, warn_of_old_index
+from hapgpu.calling.known.indexed_vcf import IndexedVcf, warn_of_old_index
 from hapgpu.calling.record_columns import RecordMarks
 from hapgpu.errors import InputError
 from hapgpu.io.text.values import excerpt
@@ -34,11 +34,19 @@ class KnownFile:
     flag
         Flag of INFO for records that the file has; `DBSNP`: they get its IDs, too.
     path
-        VCF, compressed by bgzip and indexed.
+        VCF: text, or compressed by bgzip and indexed.
+    copy
+        Indexed copy of a text; None: the file itself is indexed.
     """
 
     flag: str
     path: Path
+    copy: Path | None = None
+
+    @property
+    def indexed(self) -> Path:
+        """The file that is read by positions."""
+        return self.copy or self.path
 
 
 def flags_of(files: Sequence[KnownFile]) -> tuple[str, ...]:
@@ -62,8 +70,9 @@ def check_known(file: KnownFile, contigs: Mapping[str, int]) -> None:
         Htslib cannot read the file, it has no contig of the reference, or the header has another
         length of one.
     """
-    with IndexedVcf(file.path) as source:
-        warn_of_old_index(file.path)
+    with IndexedVcf(file.indexed) as source:
+        if file.copy is None:
+            warn_of_old_index(file.path)
         if source.contigs and not any(name in contigs for name in source.contigs):
             found = excerpt(min(source.contigs))
             raise InputError(
@@ -118,7 +127,7 @@ class KnownVariants:
         if not self._files:
             return RecordMarks.none(len(calls))
         if not self._sources:
-            self._sources = [IndexedVcf(file.path) for file in self._files]
+            self._sources = [IndexedVcf(file.indexed) for file in self._files]
         chosen = np.flatnonzero(rows)
         flags = np.zeros((len(calls), len(self._flags)), dtype=np.uint8)
         ids: dict[int, dict[str, None]] = {}

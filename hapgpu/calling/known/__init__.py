@@ -1,0 +1,1 @@
+"""Known variants: IDs and flags of records that a file has, too."""
