@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hapgpu.calling.known.indexed_vcf import IndexedVcf, warn_of_old_index
 from hapgpu.calling.known import indexed_vcf
+from hapgpu.calling.known.indexed_vcf import IndexedVcf, warn_of_old_index
 from hapgpu.errors import InputError
 from tests.calling.known.made_known import compress, known_file
 
