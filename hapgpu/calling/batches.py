@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.batches import ReadBatch
 from hapgpu.arrays.ragged import Ragged
-from hapgpu.calling.record_columns import AlleleAnnotations, RecordMarks, TandemRepeats
+from hapgpu.calling.record_columns import (
+    AlleleAnnotations,
+    DragstrTexts,
+    RecordMarks,
+    TandemRepeats,
+)
 from hapgpu.haplotypes.batches import ReferenceSlice
 
 PADDING: Final = 100
@@ -473,8 +478,8 @@ class Annotations:
         int64[v, 2]: sum of squared mapping qualities, and reads with one.
     zero_qualities, discovered_alleles
         int64[v]: MQ0 and NDA; None if they are not enabled.
-    alleles, repeats
-        Annotations of alleles; None if they are not enabled.
+    alleles, repeats, dragstr
+        Annotations of alleles and of repeats; None if they are not enabled.
     marks
         ID, flags and filters of the records; None for none.
     """
@@ -489,4 +494,5 @@ class Annotations:
     discovered_alleles: NDArray[np.int64] | None = None
     alleles: AlleleAnnotations | None = None
     repeats: TandemRepeats | None = None
+    dragstr: DragstrTexts | None = None
     marks: RecordMarks | None = None

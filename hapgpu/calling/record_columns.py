@@ -53,6 +53,20 @@ class TandemRepeats:
 
 
 @dataclass(frozen=True, slots=True)
+class DragstrTexts:
+    """Texts of v records by the DRAGstr model, empty without an indel.
+
+    Attributes
+    ----------
+    repeats, values
+        uint8 text, v rows: bases of the unit and copies; gap open, gap continuation, prior.
+    """
+
+    repeats: Ragged
+    values: Ragged
+
+
+@dataclass(frozen=True, slots=True)
 class RecordMarks:
     """ID, flags and filters of v records.
 

@@ -226,7 +226,11 @@ class VariantsOnly:
     ) -> None:
         self._options = options
         self._timed = timed
-        fields = enabled_fields(options.annotations, is_genomic=options.genotyping.has_non_ref)
+        fields = enabled_fields(
+            options.annotations,
+            is_genomic=options.genotyping.has_non_ref,
+            has_dragstr=options.dragstr is not None,
+        )
         self.fields = replace(fields, flags=flags, has_low_quality=has_given)
 
     def regions(

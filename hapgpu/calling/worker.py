@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hapgpu.arrays.ragged import lengths_of
 from hapgpu.calling.annotations.annotator import annotations_of
+from hapgpu.calling.annotations.dragstr import dragstr_texts
 from hapgpu.calling.batches import (
     Annotations,
     RegionLikelihoods,
@@ -304,6 +305,11 @@ class SegmentWorker:
         annotations = timed("annotations", annotations_of)(
             calls, sites, reads, likelihoods, segment, samples, fields=mode.fields
         )
+        if self._options.dragstr is not None:
+            texts = timed("annotations", dragstr_texts)(
+                calls, segment.reference, self._options.dragstr
+            )
+            annotations = replace(annotations, dragstr=texts)
         return RegionRecords(trimmed, likelihoods, sites, calls, annotations)
 
     def _marked(

@@ -54,6 +54,8 @@ INFO_FIELDS: Final = (
     _rank_sum("BaseQRankSum", "base qualities"),
     _rank_sum("ClippingRankSum", "hard-clipped bases"),
     InfoField("DP", "1", "Integer", "Reads of all samples, also uninformative ones"),
+    InfoField("DRAGstrInfo", "2", "Integer", "Bases and copies of the repeated unit"),
+    InfoField("DRAGstrParams", "3", "Float", "Gap open, gap continuation and prior of the repeat"),
     InfoField(
         "ExcessHet",
         "1",
@@ -146,6 +148,8 @@ FORMAT_OF_CLASSES: Final[Mapping[str, str]] = {
 
 HEADER_ONLY: Final = frozenset({"AS_InbreedingCoeff", "AS_QD"})
 """Fields that only the header of a genomic VCF has, as GATK's: one sample has no such value."""
+DRAGSTR_FIELDS: Final = ("DRAGstrInfo", "DRAGstrParams")
+"""Fields of records with an indel, in runs with DRAGstr parameters."""
 ALLELE_RANK_SUMS: Final = ("AS_RAW_BaseQRankSum", "AS_RAW_MQRankSum", "AS_RAW_ReadPosRankSum")
 """Fields of `AlleleAnnotations.rank_sums`, in the order of its rows."""
 MIN_INBREEDING_SAMPLES: Final = 10
@@ -185,7 +189,9 @@ class EnabledFields:
 
 
 @cache
-def enabled_fields(options: AnnotationOptions, *, is_genomic: bool = False) -> EnabledFields:
+def enabled_fields(
+    options: AnnotationOptions, *, is_genomic: bool = False, has_dragstr: bool = False
+) -> EnabledFields:
     """Return the fields of an output.
 
     A genomic VCF always has SB, and has no AC, AF, AN, FS, QD and SOR, as GATK's; MLEAC and MLEAF
@@ -193,6 +199,7 @@ def enabled_fields(options: AnnotationOptions, *, is_genomic: bool = False) -> E
     """
     of_classes = GENOMIC_INFO_OF_CLASSES if is_genomic else INFO_OF_CLASSES
     info = {"MLEAC", "MLEAF", *(("NDA",) if options.counts_discovered else ())}
+    info.update(DRAGSTR_FIELDS if has_dragstr else ())
     info.update(name for one in options.classes for name in of_classes.get(one, ()))
     formats = {FORMAT_OF_CLASSES[one] for one in options.classes & FORMAT_OF_CLASSES.keys()}
     if is_genomic:

@@ -12,7 +12,7 @@ from hapgpu.arrays.bytes import Integer
 from hapgpu.arrays.memory import memory_of
 from hapgpu.arrays.ragged import Ragged
 from hapgpu.arrays.ragged_view import read_only
-from hapgpu.calling.annotations.fields import ALLELE_RANK_SUMS
+from hapgpu.calling.annotations.fields import ALLELE_RANK_SUMS, DRAGSTR_FIELDS
 from hapgpu.calling.batches import Annotations, VariantCalls
 from hapgpu.calling.record_columns import NO_REFERENCE, NO_SCORE
 from hapgpu.io.text.builder import TextBuilder, put_all, put_byte, put_integer
@@ -20,7 +20,7 @@ from hapgpu.io.text.fields import text_of
 from hapgpu.io.text.numbers import put_units
 from hapgpu.runtime.jit import njit
 
-TEXT_FIELDS: Final = (*ALLELE_RANK_SUMS, "AS_RAW_MQ", "AS_SB_TABLE", "RPA", "RU")
+TEXT_FIELDS: Final = (*ALLELE_RANK_SUMS, "AS_RAW_MQ", "AS_SB_TABLE", *DRAGSTR_FIELDS, "RPA", "RU")
 """INFO fields that are written as texts."""
 
 _TEXTS: Final = TextBuilder(row_bytes=20)
@@ -39,6 +39,11 @@ def field_text(name: str, calls: VariantCalls, annotations: Annotations) -> Ragg
         The field was not computed.
     """
     offsets = calls.allele_offsets
+    if name in DRAGSTR_FIELDS:
+        if annotations.dragstr is None:
+            raise ValueError(f"{name} was not computed")
+        texts = annotations.dragstr.repeats, annotations.dragstr.values
+        return texts[DRAGSTR_FIELDS.index(name)]
     if name in {"RPA", "RU"}:
         if annotations.repeats is None:
             raise ValueError(f"{name} was not computed")

@@ -16,7 +16,8 @@ _KEY: Final = re.compile(r"[A-Za-z_][0-9A-Za-z_.]*")
 _OUTPUT: Final = "Output"
 _KEYS: Final = (
     "AC AF AN AS_InbreedingCoeff AS_QD AS_RAW_BaseQRankSum AS_RAW_MQ AS_RAW_MQRankSum"
-    " AS_RAW_ReadPosRankSum AS_SB_TABLE BaseQRankSum ClippingRankSum DB DP END ExcessHet FS"
+    " AS_RAW_ReadPosRankSum AS_SB_TABLE BaseQRankSum ClippingRankSum DB DP DRAGstrInfo"
+    " DRAGstrParams END ExcessHet FS"
     " InbreedingCoeff LikelihoodRankSum MLEAC MLEAF MQ MQ0 MQRankSum NDA QD RAW_MQandDP"
     " ReadPosRankSum RPA RU SOR STR"
 )
