@@ -14,6 +14,11 @@ USUAL = {"ValueError", "RuntimeError"}
 OWN = {"HapgpuError", "InputError", "UsageError", "DeviceError"}
 
 WITHOUT_OWN_ERRORS = {
+    "hapgpu/calling/genotypes/contamination_file.py: _parsed",
+    "hapgpu/calling/known/indexed_copies.py: by_position",
+    "hapgpu/calling/known/indexed_vcf.py: __init__",
+    "hapgpu/calling/known/indexed_vcf.py: _first_offset",
+    "hapgpu/cli/gatk/arguments.py: is_default",
     "hapgpu/cli/options/common.py: parse_flags",
     "hapgpu/cli/options/input_checks.py: _is_regular",
     "hapgpu/cli/options/numbers.py: _number",
@@ -24,6 +29,7 @@ WITHOUT_OWN_ERRORS = {
     "hapgpu/io/files/array_file.py: bytes_of",
     "hapgpu/io/files/array_file.py: parsed_header",
     "hapgpu/io/vcf/lines.py: _bcf_blocks",
+    "hapgpu/pairhmm/dragstr/parameters.py: _row",
     "hapgpu/pairhmm/inputs.py: _row_of",
     "hapgpu/realign/scoring.py: resolve_scoring",
     "hapgpu/report/multiqc_summaries.py: parse_statistics",
@@ -35,7 +41,7 @@ WITHOUT_OWN_ERRORS = {
     "hapgpu/runtime/devices.py: parse_memory",
     "hapgpu/runtime/driver.py: _are_small",
 }
-"""Functions that guard calls of Python and its packages only, such as `float` or `json.loads`."""
+"""Functions that guard calls that raise no error of hapgpu, such as `float` or `json.loads`."""
 
 
 def catches_own_errors(node: ast.AST) -> bool:

@@ -60,6 +60,7 @@ def run(
     return path.read_bytes(), statistics.counts
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("samples", "is_genomic"), [(1, True), (2, False)])
 def test_segments_and_threads(
     data_dir: Path, tmp_path: Path, samples: int, *, is_genomic: bool

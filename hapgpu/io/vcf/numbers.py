@@ -75,7 +75,7 @@ def put_double(text: Memory, at: Integer, value: float) -> Integer:
     text, at
         Where to write it; see `hapgpu.io.text.builder`.
     value
-        Below 4e13, or infinite, or NaN.
+        Below 4e12, or infinite, or NaN.
 
     Returns
     -------
