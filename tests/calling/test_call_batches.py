@@ -13,7 +13,7 @@ import pysam
 import pytest
 
 from hapgpu import Calls, InputError, Ragged, UsageError, call, call_batches
-from hapgpu.calling import pipeline
+from hapgpu.calling import session
 from tests.cli.call.command import Inputs, make_inputs
 
 
@@ -24,7 +24,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 
 @pytest.fixture(autouse=True)
 def _small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "segment_bases", lambda *_: 3000)
+    monkeypatch.setattr(session, "segment_bases", lambda *_: 3000)
 
 
 def values_of(calls: Calls) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tests.calling.accuracy.contaminated_samples import contaminated_sample, cou
 from tests.haplotypes.made_references import random_text
 
 
-@pytest.mark.parametrize("fraction", [0.05, 0.1])
+@pytest.mark.parametrize("fraction", [0.05, pytest.param(0.1, marks=pytest.mark.exhaustive)])
 def test_false_calls_are_halved(tmp_path: Path, fraction: float) -> None:
     """At a depth of 30; true variants stay."""
     sample = contaminated_sample(tmp_path, random_text(150_000, 7), 30, fraction, 300, 5)

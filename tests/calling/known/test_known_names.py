@@ -136,7 +136,7 @@ def plain_names(
     return found
 
 
-@pytest.mark.parametrize("is_csi", [False, True])
+@pytest.mark.parametrize("is_csi", [False, pytest.param(True, marks=pytest.mark.exhaustive)])
 def test_many_records_on_two_contigs(tmp_path: Path, is_csi: bool) -> None:
     """Sparse and dense positions, long deletions over other records, and other contigs."""
     random = Random(5)  # noqa: S311  (the same records on every run)

@@ -74,6 +74,7 @@ def test_a_whole_run(
     assert float(row[10]) == pytest.approx(line["count"] / line["seconds"], rel=1e-3)
 
 
+@pytest.mark.exhaustive
 def test_threads_of_both_runs_of_chain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -188,7 +188,14 @@ def test_the_nine_alleles_of_gatk(real: Inputs, tmp_path: Path) -> None:
     assert "QD" not in found[10008738][7]
 
 
-@pytest.mark.parametrize("mode", [(), ("--gvcf",), ("--max-mnp-distance", "2")])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        (),
+        pytest.param(("--gvcf",), marks=pytest.mark.exhaustive),
+        pytest.param(("--max-mnp-distance", "2"), marks=pytest.mark.exhaustive),
+    ],
+)
 def test_real_reads(real: Inputs, tmp_path: Path, mode: tuple[str, ...]) -> None:
     first, last = 10_000_000, 10_010_000
     bases = bases_of(real, first, last)

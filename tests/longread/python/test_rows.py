@@ -173,7 +173,10 @@ def test_settings(index: hapgpu.LongReadIndex, sample: Sample, tmp_path: Path, k
     assert paf_lines(index, mappings) == expected
 
 
-@pytest.mark.parametrize("key", SCORES)
+@pytest.mark.parametrize(
+    "key",
+    [pytest.param(key, marks=pytest.mark.exhaustive) if key == "cells" else key for key in SCORES],
+)
 def test_settings_of_alignments(
     index: hapgpu.LongReadIndex, sample: Sample, tmp_path: Path, key: str
 ) -> None:
