@@ -50,10 +50,23 @@ class Ploidies:
         Copies outside all regions, at least 1.
     contigs
         The regions by the name of the contig; `Ploidies.of` makes them.
+    highest
+        The highest ploidy, of the regions and outside of them.
+    is_diploid
+        Whether all bases of all contigs have two copies.
     """
 
     default: int = DIPLOID
     contigs: Mapping[str, _OfContig] = field(default_factory=dict)
+    highest: int = field(init=False)
+    is_diploid: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Look at all regions once: there may be some on each of 500,000 contigs."""
+        found = {self.default}
+        found.update(ploidy for of in self.contigs.values() for ploidy in of.ploidies.tolist())
+        object.__setattr__(self, "highest", max(found))
+        object.__setattr__(self, "is_diploid", found == {DIPLOID})
 
     @classmethod
     def of(cls, default: int, regions: Iterable[PloidyRegion]) -> Ploidies:
@@ -62,17 +75,6 @@ class Ploidies:
         for found in regions:
             groups.setdefault(found.region.contig, []).append(found)
         return cls(default, {contig: _disjoint(members) for contig, members in groups.items()})
-
-    @property
-    def highest(self) -> int:
-        """The highest ploidy, of the regions and outside of them."""
-        return max(self.default, *(int(c.ploidies.max()) for c in self.contigs.values()), 1)
-
-    @property
-    def is_diploid(self) -> bool:
-        """Whether all bases of all contigs have two copies."""
-        found = (c.ploidies for c in self.contigs.values())
-        return self.default == DIPLOID and all((p == DIPLOID).all() for p in found)
 
     def at(
         self, contig: str, starts: NDArray[np.int64], ends: NDArray[np.int64]
